@@ -1,0 +1,87 @@
+"""From C++ to a linked side module: compile, archive, link, and look whether the link kept anything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pybind11
+
+from release.errors import BrokenEnvironment, Finding
+from release.module.sample import Sample
+from release.pins.model import Profile
+from release.process import Completed
+from release.progress import Steps
+from release.toolchain.model import Toolchain
+
+STEPS = 2
+"""Steps that ``build_sample`` counts besides one for each source file."""
+
+
+def build_sample(
+    sample: Sample, sources: Path, profile: Profile, toolchain: Toolchain, *, output: Path, objects: Path, steps: Steps
+) -> None:
+    """Compile ``sample`` below ``sources`` into ``objects`` and link it to ``output``.
+
+    Raises Finding when the compiler or the linker refuses, BrokenEnvironment when the disk is full.
+    """
+    archive = objects / f"lib{sample.name}.a"
+    members = [compile_cxx(sources / name, profile, toolchain, objects, steps) for name in sample.archive]
+    own = [compile_cxx(sources / name, profile, toolchain, objects, steps) for name in sample.objects]
+    steps.begin(f"archive {archive.name}")
+    _succeed(toolchain.run(["emar", "crs", archive, *members]), f"archive {archive.name}")
+    steps.begin(f"link {output.name}")
+    link(own, [archive], sample.init, profile, toolchain, output)
+
+
+def compile_cxx(source: Path, profile: Profile, toolchain: Toolchain, objects: Path, steps: Steps) -> Path:
+    """Compile one C++17 file against the target's Python and pybind11; return the object."""
+    steps.begin(f"compile {source.name}")
+    target = objects / f"{source.stem}.o"
+    command = [
+        "em++",
+        "-std=c++17",
+        *profile.compile.flags,
+        # No path of this machine may reach the module: assert() and __FILE__ print what is mapped here.
+        f"-ffile-prefix-map={source.parent}=.",
+        f"-ffile-prefix-map={pybind11.get_include()}=pybind11",
+        f"-isystem{toolchain.python_include}",
+        f"-isystem{pybind11.get_include()}",
+        "-c",
+        source,
+        "-o",
+        target,
+    ]
+    _succeed(toolchain.run(command), f"compile {source.name}")
+    return target
+
+
+def link(
+    objects: Sequence[Path],
+    archives: Sequence[Path],
+    init: str,
+    profile: Profile,
+    toolchain: Toolchain,
+    output: Path,
+) -> None:
+    """Link a side module that exports just ``init`` (``PyInit_…``).
+
+    With no export list everything is collected and em++ still exits with 0, so the list is this function's business
+    and not the profile's; the audit looks at what came out.
+    """
+    command = ["em++", *profile.link.flags, f"-sEXPORTED_FUNCTIONS=_{init}", *objects, *archives, "-o", output]
+    _succeed(toolchain.run(command), f"link {output.name}")
+    if not output.is_file():
+        raise Finding(
+            f"em++ ended well but wrote no {output.name}.", remedy="Run again with --debug and read its output."
+        )
+
+
+def _succeed(completed: Completed, task: str) -> None:
+    if completed.returncode == 0:
+        return
+    if "No space left on device" in completed.output:
+        raise BrokenEnvironment(f"The disk is full: cannot {task}.", remedy="Free some space and run the same command.")
+    errors = [line for line in completed.output.splitlines() if "error:" in line] or completed.tail.splitlines()[-1:]
+    detail = f": {errors[0].strip()}" if errors else ""
+    raise Finding(f"Cannot {task}: {completed.explain()}{detail}", remedy="Mend the source, or run with --debug.")
