@@ -38,7 +38,7 @@ def compile_cxx(source: Path, profile: Profile, toolchain: Toolchain, objects: P
     """Compile one C++17 file against the target's Python and pybind11; return the object."""
     steps.begin(f"compile {source.name}")
     target = objects / f"{source.stem}.o"
-    command = [
+    command: list[str | Path] = [
         "em++",
         "-std=c++17",
         *profile.compile.flags,
@@ -69,7 +69,15 @@ def link(
     With no export list everything is collected and em++ still exits with 0, so the list is this function's business
     and not the profile's; the audit looks at what came out.
     """
-    command = ["em++", *profile.link.flags, f"-sEXPORTED_FUNCTIONS=_{init}", *objects, *archives, "-o", output]
+    command: list[str | Path] = [
+        "em++",
+        *profile.link.flags,
+        f"-sEXPORTED_FUNCTIONS=_{init}",
+        *objects,
+        *archives,
+        "-o",
+        output,
+    ]
     _succeed(toolchain.run(command), f"link {output.name}")
     if not output.is_file():
         raise Finding(

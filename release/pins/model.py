@@ -77,11 +77,11 @@ class LinkFlags(_Strict):
 
 
 class Optimise(_Strict):
-    """The optimiser ladder: which variants are made, with which features and passes, and which one is released."""
+    """The optimiser ladder: which variants are made, with which flags and features, and which one is released."""
 
     variants: tuple[Variant, ...] = Field(min_length=1, strict=False)
     choose: Literal["smallest-brotli"] | Variant
-    passes: tuple[str, ...] = Field(strict=False)
+    flags: tuple[str, ...] = Field(strict=False)
     features: tuple[str, ...] = Field(min_length=1, strict=False)
     timeout_seconds: Annotated[int, Field(gt=0)]
 
