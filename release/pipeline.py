@@ -1,0 +1,296 @@
+"""The walk of a release: toolchain, link, ladder, package, check, manifest. Each step stands on the folder before it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+
+import release
+from release.artifacts import Artifact, replacing_folder, sha256_of, sha256_of_tree, write_atomically
+from release.check.cases import load_cases
+from release.check.junit import to_junit
+from release.check.node import check_package
+from release.errors import Finding, WrongUsage
+from release.manifest.checksums import NAME as CHECKSUMS
+from release.manifest.checksums import checksums, verify
+from release.manifest.models import Manifest, SizesReport, StageRecord, TestsReport, to_json
+from release.manifest.reports import assets, tests_report, toolchain_record, variant_sizes
+from release.manifest.summary import summary
+from release.module.audit import audit
+from release.module.build import STEPS, build_sample
+from release.module.ladder import choose, climb
+from release.module.model import AuditReport, Rung, SideModule
+from release.module.sample import SAMPLE, load_sample
+from release.package.build import build_package
+from release.package.model import Contents, Package
+from release.pins.model import PinSet, Profile, Variant
+from release.places import CHECKOUT
+from release.progress import Progress
+from release.stage import RECORD, Stage, run_stage
+from release.toolchain import prepare
+from release.toolchain.model import Toolchain
+
+_RUNG = TypeAdapter(Rung)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What is asked for: which pins and flags, where to work, and how strict to be."""
+
+    pins: PinSet
+    profile: Profile
+    cache: Path
+    work: Path
+    allow_mismatch: bool = False
+    force: bool = False
+
+
+class Pipeline:
+    """The stages of one request, in order; each method runs those before it, which do nothing when nothing changed."""
+
+    def __init__(self, request: Request, progress: Progress) -> None:
+        self._request = request
+        self._progress = progress
+        self._sample = load_sample()
+        self._stages: list[Stage] = []
+
+    def toolchain(self) -> Toolchain:
+        """Find or install the tools, and prove them."""
+        request = self._request
+        return prepare(
+            request.pins,
+            cache=request.cache,
+            allow_mismatch=request.allow_mismatch,
+            progress=self._progress,
+            bind=[CHECKOUT, request.work],
+        )
+
+    def module(self, toolchain: Toolchain) -> SideModule:
+        """Compile, link, climb the ladder and choose."""
+        linked = self._link(toolchain)
+        profile = self._request.profile
+        rungs = [self._rung(variant, linked, toolchain) for variant in profile.optimise.variants]
+        best, why = choose([rung for _, rung in rungs], profile.optimise.choose)
+        path = next(folder / linked.name for folder, rung in rungs if rung is best)
+        return SideModule(path=path, variant=best.variant, why=why, ladder=tuple(rung for _, rung in rungs))
+
+    def package(self, toolchain: Toolchain, module: SideModule) -> Package:
+        """Lay the module and its Python files into a wheel, a zip and a lock entry."""
+        sample, request = self._sample, self._request
+        contents = Contents(
+            name=sample.name,
+            version=sample.version,
+            summary=sample.summary,
+            license=sample.license,
+            license_file=CHECKOUT / "LICENSE",
+            module=module.path,
+            extension=sample.extension,
+            python=SAMPLE / "python",
+            imports=sample.imports,
+        )
+        stage = self._run(
+            "package",
+            inputs={
+                "contents": {"name": sample.name, "version": sample.version, "summary": sample.summary},
+                "module": sha256_of(module.path),
+                "python": sha256_of_tree(contents.python),
+                "license": sha256_of(contents.license_file),
+                "pyodide": request.pins.pyodide.integrity,
+                "recipe": _recipe("package"),
+            },
+            build=lambda folder: _discard(
+                build_package(contents, request.pins, pyodide=toolchain.pyodide, folder=folder)
+            ),
+        )
+        return Package(
+            wheel=next(stage.folder.glob("*.whl")),
+            zip=next(stage.folder.glob("*.zip")),
+            lock=stage.folder / "pyodide-lock.json",
+        )
+
+    def check(self, toolchain: Toolchain, package: Package) -> TestsReport:
+        """Run every case with every loader in fresh Node processes. Raises Finding when one fails."""
+        stage = self._run(
+            "check",
+            inputs={
+                "package": {path.name: sha256_of(path) for path in (package.wheel, package.zip, package.lock)},
+                "cases": sha256_of_tree(SAMPLE / "cases"),
+                "node": toolchain.node_version,
+                "pyodide": self._request.pins.pyodide.integrity,
+                "recipe": _recipe("check"),
+            },
+            build=partial(self._check_into, toolchain=toolchain, package=package),
+        )
+        return TestsReport.model_validate_json((stage.folder / "tests.json").read_text())
+
+    def release(self, out: Path) -> Manifest:
+        """Run everything and put the assets, the reports and their checksums into ``out``."""
+        _refuse_foreign(out)
+        toolchain = self.toolchain()
+        module = self.module(toolchain)
+        package = self.package(toolchain, module)
+        tests = self.check(toolchain, package)
+        released = [Artifact.of(path) for path in (package.wheel, package.zip, package.lock)]
+        variants = variant_sizes(module.ladder, module.variant)
+        manifest = Manifest(
+            name=self._sample.name,
+            version=self._sample.version,
+            toolkit_version=release.__version__,
+            pins=self._request.pins,
+            profile=self._request.profile,
+            toolchain=toolchain_record(toolchain),
+            variant=module.variant,
+            why=module.why,
+            ladder=variants,
+            assets=assets(released),
+            stages=tuple(StageRecord.model_validate(stage, from_attributes=True) for stage in self._stages),
+        )
+        sizes = SizesReport(module=module.path.name, why=module.why, variants=variants, assets=assets(released))
+
+        def assemble(folder: Path) -> None:
+            for path in (package.wheel, package.zip, package.lock, package.lock.parents[1] / "check" / "tests.xml"):
+                shutil.copyfile(path, folder / path.name)
+            write_atomically(folder / "manifest.json", to_json(manifest))
+            write_atomically(folder / "sizes.json", to_json(sizes))
+            write_atomically(folder / "tests.json", to_json(tests))
+            write_atomically(folder / "SUMMARY.md", summary(manifest, tests))
+            write_atomically(folder / CHECKSUMS, checksums(folder))
+
+        inputs = {"manifest": manifest.model_dump(mode="json"), "recipe": _recipe("manifest")}
+        stage = self._run("release", inputs=inputs, build=assemble)
+        _mirror(stage.folder, out)
+        return manifest
+
+    def _link(self, toolchain: Toolchain) -> Path:
+        sample, profile = self._sample, self._request.profile
+        name = f"{sample.extension.rsplit('.', 1)[-1]}.wasm"
+
+        def build(folder: Path) -> None:
+            objects = folder / "objects"
+            objects.mkdir()
+            total = STEPS + len(sample.archive) + len(sample.objects)
+            with self._progress.steps("link", total) as steps:
+                build_sample(sample, SAMPLE, profile, toolchain, output=folder / name, objects=objects, steps=steps)
+            shutil.rmtree(objects)
+
+        stage = self._run(
+            "link",
+            inputs={
+                "sources": sha256_of_tree(SAMPLE / "src"),
+                "sample": sample.model_dump(mode="json"),
+                "compile": profile.compile.flags,
+                "link": profile.link.flags,
+                "toolchain": toolchain.identity(),
+                "recipe": _recipe("module"),
+            },
+            build=build,
+        )
+        return stage.folder / name
+
+    def _rung(self, variant: Variant, linked: Path, toolchain: Toolchain) -> tuple[Path, Rung]:
+        ladder = self._request.profile.optimise
+
+        def build(folder: Path) -> None:
+            rung = climb(
+                linked,
+                variant,
+                ladder,
+                toolchain,
+                output=folder / linked.name,
+                audit=partial(self._audit, toolchain=toolchain),
+            )
+            write_atomically(folder / "rung.json", _RUNG.dump_json(rung, indent=2))
+
+        stage = self._run(
+            f"ladder-{variant}",
+            inputs={
+                "linked": sha256_of(linked),
+                "variant": variant,
+                "flags": ladder.flags,
+                "features": ladder.features,
+                "timeout": ladder.timeout_seconds,
+                "binaryen": toolchain.binaryen.digest,
+                "pyodide": self._request.pins.pyodide.integrity,
+                "bounds": [self._sample.size_floor, self._sample.size_budget],
+                "recipe": _recipe("module"),
+            },
+            build=build,
+        )
+        return stage.folder, _RUNG.validate_json((stage.folder / "rung.json").read_bytes())
+
+    def _audit(self, wasm: Path, *, toolchain: Toolchain) -> AuditReport:
+        return audit(
+            wasm,
+            init=self._sample.init,
+            pyodide=toolchain.pyodide,
+            node=toolchain.node,
+            floor=self._sample.size_floor,
+            budget=self._sample.size_budget,
+            forbidden_paths=[str(path) for path in (CHECKOUT, self._request.cache, self._request.work, Path.home())],
+        )
+
+    def _check_into(self, folder: Path, *, toolchain: Toolchain, package: Package) -> None:
+        report = check_package(
+            package,
+            load_cases(SAMPLE / "cases"),
+            imports=self._sample.imports,
+            toolchain=toolchain,
+            keep=folder / "files",
+            progress=self._progress,
+        )
+        write_atomically(folder / "tests.json", to_json(tests_report(report)))
+        write_atomically(folder / "tests.xml", to_junit(report))
+        if report.passed:
+            return
+        # A failed check is not a finished stage: it runs again next time. Its report is kept beside.
+        with replacing_folder(self._request.work / "failed-check") as kept:
+            shutil.copytree(folder, kept, dirs_exist_ok=True)
+        failed = [result for result in report.results if not result.passed]
+        first = f"{failed[0].name} ({failed[0].loader}): {failed[0].message}" if failed else "there is no case"
+        raise Finding(
+            f"{len(failed)} of {len(report.results)} checks failed; the first is {first}",
+            remedy=f"Read {self._request.work / 'failed-check'}.",
+        )
+
+    def _run(self, name: str, *, inputs: Mapping[str, Any], build: Any) -> Stage:
+        folder = self._request.work / name
+        stage = run_stage(name, folder, inputs=inputs, build=build, progress=self._progress, force=self._request.force)
+        self._stages.append(stage)
+        return stage
+
+
+def _recipe(room: str) -> str:
+    """Digest of the code of a room: a stage is made anew when the code that makes it has changed."""
+    return sha256_of_tree(Path(__file__).parent / room)
+
+
+def _discard(_: object) -> None:
+    """For a builder whose result is its files."""
+
+
+def _refuse_foreign(out: Path) -> None:
+    if out.exists() and not out.is_dir():
+        raise WrongUsage(f"{out} is a file.", remedy="Give --out a folder.")
+    if out.is_dir() and any(out.iterdir()) and not (out / CHECKSUMS).is_file():
+        raise WrongUsage(
+            f"{out} holds files that no release of ours put there.", remedy="Give --out an empty or a new folder."
+        )
+
+
+def _mirror(source: Path, out: Path) -> None:
+    try:
+        verify(out)
+        if (out / CHECKSUMS).read_bytes() == (source / CHECKSUMS).read_bytes():
+            return
+    except (Finding, WrongUsage):
+        pass  # nothing there yet, or no longer what we put there
+    with replacing_folder(out) as temporary:
+        for path in source.iterdir():
+            if path.name != RECORD:
+                shutil.copyfile(path, temporary / path.name)
