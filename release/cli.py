@@ -13,11 +13,15 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import release
 from release.errors import INTERRUPTED, BrokenEnvironment, Problem
 from release.places import cache_folder
 from release.progress import Progress
+
+if TYPE_CHECKING:
+    from release.pipeline import Request
 
 _DISK = {errno.ENOSPC: "The disk is full", errno.EDQUOT: "The disk quota is used up", errno.EROFS: "It is read-only"}
 
@@ -203,7 +207,7 @@ def _release(options: argparse.Namespace) -> int:
     return 0
 
 
-def _request(options: argparse.Namespace) -> Request:  # noqa: F821
+def _request(options: argparse.Namespace) -> Request:
     from release.pins.load import load_pins, load_profile
     from release.pipeline import Request
 

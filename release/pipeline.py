@@ -1,4 +1,4 @@
-"""The walk of a release: toolchain, link, ladder, package, check, manifest. Each step stands on the folder before it."""
+"""The walk of a release: toolchain, link, ladder, package, check, manifest; each stands on the folder before it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from release.check.node import check_package
 from release.errors import Finding, WrongUsage
 from release.manifest.checksums import NAME as CHECKSUMS
 from release.manifest.checksums import checksums, verify
-from release.manifest.models import Manifest, SizesReport, StageRecord, TestsReport, to_json
-from release.manifest.reports import assets, tests_report, toolchain_record, variant_sizes
+from release.manifest.models import CasesReport, Manifest, SizesReport, StageRecord, to_json
+from release.manifest.reports import assets, cases_report, toolchain_record, variant_sizes
 from release.manifest.summary import summary
 from release.module.audit import audit
 from release.module.build import STEPS, build_sample
@@ -114,7 +114,7 @@ class Pipeline:
             lock=stage.folder / "pyodide-lock.json",
         )
 
-    def check(self, toolchain: Toolchain, package: Package) -> TestsReport:
+    def check(self, toolchain: Toolchain, package: Package) -> CasesReport:
         """Run every case with every loader in fresh Node processes. Raises Finding when one fails."""
         stage = self._run(
             "check",
@@ -127,7 +127,7 @@ class Pipeline:
             },
             build=partial(self._check_into, toolchain=toolchain, package=package),
         )
-        return TestsReport.model_validate_json((stage.folder / "tests.json").read_text())
+        return CasesReport.model_validate_json((stage.folder / "tests.json").read_text())
 
     def release(self, out: Path) -> Manifest:
         """Run everything and put the assets, the reports and their checksums into ``out``."""
@@ -154,7 +154,7 @@ class Pipeline:
         sizes = SizesReport(module=module.path.name, why=module.why, variants=variants, assets=assets(released))
 
         def assemble(folder: Path) -> None:
-            for path in (package.wheel, package.zip, package.lock, package.lock.parents[1] / "check" / "tests.xml"):
+            for path in (package.wheel, package.zip, package.lock, self._request.work / "check" / "tests.xml"):
                 shutil.copyfile(path, folder / path.name)
             write_atomically(folder / "manifest.json", to_json(manifest))
             write_atomically(folder / "sizes.json", to_json(sizes))
@@ -244,7 +244,7 @@ class Pipeline:
             keep=folder / "files",
             progress=self._progress,
         )
-        write_atomically(folder / "tests.json", to_json(tests_report(report)))
+        write_atomically(folder / "tests.json", to_json(cases_report(report)))
         write_atomically(folder / "tests.xml", to_junit(report))
         if report.passed:
             return

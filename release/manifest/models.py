@@ -78,7 +78,7 @@ class CaseReport(_Record):
     peak_memory: Count
 
 
-class TestsReport(_Record):
+class CasesReport(_Record):
     """``tests.json``: every case, and the runtime it ran in."""
 
     schema_version: Literal[1] = 1
@@ -136,7 +136,7 @@ class Manifest(_Record):
     stages: tuple[StageRecord, ...]
 
 
-REPORTS: dict[str, type[_Record]] = {"manifest": Manifest, "sizes": SizesReport, "tests": TestsReport}
+REPORTS: dict[str, type[_Record]] = {"manifest": Manifest, "sizes": SizesReport, "tests": CasesReport}
 """The JSON files of a release, by their name without ``.json``."""
 
 

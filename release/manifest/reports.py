@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 from release.artifacts import Artifact
 from release.check.model import CheckReport
-from release.manifest.models import Asset, AuditRule, CaseReport, TestsReport, ToolchainRecord, VariantSizes
+from release.manifest.models import Asset, AuditRule, CaseReport, CasesReport, ToolchainRecord, VariantSizes
 from release.module.model import Rung
 from release.toolchain.model import Toolchain
 
 
-def tests_report(report: CheckReport) -> TestsReport:
+def cases_report(report: CheckReport) -> CasesReport:
     """Return ``tests.json`` for a check."""
-    return TestsReport(
+    return CasesReport(
         passed=report.passed,
         node=report.node_version,
         pyodide=report.pyodide_version,

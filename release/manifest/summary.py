@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from release.manifest.models import Manifest, TestsReport
+from release.manifest.models import CasesReport, Manifest
 
 
-def summary(manifest: Manifest, tests: TestsReport) -> str:
+def summary(manifest: Manifest, tests: CasesReport) -> str:
     """Return the Markdown summary of a release."""
     pins, tools = manifest.pins, manifest.toolchain
     passed = sum(case.passed for case in tests.cases)
