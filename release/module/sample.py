@@ -37,4 +37,4 @@ class Sample(BaseModel):
 
 def load_sample(folder: Path = SAMPLE) -> Sample:
     """Read ``sample.toml`` in ``folder``. Raises WrongUsage with the line of a mistake."""
-    return parse_toml(folder / "sample.toml", Sample, help_page="samples/README.md")
+    return parse_toml(folder / "sample.toml", Sample, help_page="samples/exprc/README.md")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from release.process import Completed, run
+
+type Provider = Literal["path", "emsdk", "debian"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,15 +27,15 @@ class Tool:
 class Toolchain:
     """Proved paths and versions.
 
-    ``enter`` is the command prefix and ``env`` the environment with which a command finds the tools; paths of the
-    checkout, the cache and the work dir mean the same inside as outside. ``python_include`` holds the target's
-    ``Python.h`` and its wasm32 ``pyconfig.h``. ``pyodide`` is the unpacked npm package, ``node`` the Node that runs it.
-    ``mismatches`` says which pinned versions were not met and accepted all the same; it is empty otherwise.
+    ``enter`` is the command prefix with which a command finds the tools and an environment made for them, with nothing
+    of ours in it; paths of the checkout, the cache, the work dir and the temporary directory mean the same inside as
+    outside. ``python_include`` holds the target's ``Python.h`` and its wasm32 ``pyconfig.h``. ``pyodide`` is the
+    unpacked npm package, ``node`` the Node that runs it. ``mismatches`` says which pinned versions were not met and
+    accepted all the same; it is empty otherwise.
     """
 
-    provider: Literal["path", "emsdk", "debian"]
+    provider: Provider
     enter: tuple[str, ...] = ()
-    env: Mapping[str, str] = field(default_factory=dict)
     emscripten: Tool
     binaryen: Tool
     node: Path
@@ -51,8 +54,18 @@ class Toolchain:
         stdin: str | None = None,
         timeout: float | None = None,
     ) -> Completed:
-        """Run a command that names a tool by its bare name (``em++``, ``wasm-opt``) or is a path of this machine."""
-        return run([*self.enter, *command], cwd=cwd, env={**self.env, **(env or {})}, stdin=stdin, timeout=timeout)
+        """Run a command that names a tool by its bare name (``em++``, ``wasm-opt``) or is a path of this machine.
+
+        ``cwd`` is the temporary directory unless given, and ``env`` is added to the environment of the tools.
+        """
+        return run(self.command(command, env=env), cwd=cwd or tempfile.gettempdir(), stdin=stdin, timeout=timeout)
+
+    def command(
+        self, command: Sequence[str | os.PathLike[str]], *, env: Mapping[str, str] | None = None
+    ) -> tuple[str, ...]:
+        """Return ``command`` as a command of this machine, for whoever runs it by other means than ``run``."""
+        assignments = (f"{name}={value}" for name, value in (env or {}).items())
+        return (*self.enter, *assignments, *map(os.fspath, command))
 
     def identity(self) -> dict[str, object]:
         """What of the toolchain changes the bits it makes, for the inputs of a stage."""
