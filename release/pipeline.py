@@ -60,6 +60,11 @@ class Pipeline:
         self._sample = load_sample()
         self._stages: list[Stage] = []
 
+    @property
+    def work(self) -> Path:
+        """The folder that holds a folder of each stage."""
+        return self._request.work
+
     def toolchain(self) -> Toolchain:
         """Find or install the tools, and prove them."""
         request = self._request

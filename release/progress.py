@@ -15,15 +15,17 @@ from contextlib import contextmanager
 from release.process import Meter, measuring
 
 _TICK_SECONDS = 0.5
+_LINE = 110
 
 
 class Progress:
-    """Prints notes, and a line that moves while a step of known length is under way."""
+    """Prints notes, and a line that moves while something is under way."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._quiet = quiet
-        self._live = sys.stderr.isatty() and "CI" not in os.environ and os.environ.get("TERM") != "dumb"
+        self._live = not quiet and sys.stderr.isatty() and "CI" not in os.environ and os.environ.get("TERM") != "dumb"
         self._lock = threading.Lock()
+        self._under_way: list[Steps] = []
         self._line = ""
 
     def note(self, text: str) -> None:
@@ -36,16 +38,20 @@ class Progress:
 
     def done(self, name: str, text: str) -> None:
         """Print that a stage has ended."""
-        self.note(f"  {name:<10} {text}")
+        self.note(f"  {name:<12} {text}")
 
     @contextmanager
     def steps(self, name: str, total: int) -> Iterator[Steps]:
-        """Count ``total`` steps; in a terminal show which one runs, for how long, the time left and the peak memory."""
+        """Count ``total`` steps; in a terminal show which one runs, for how long, the time left and the peak memory.
+
+        Blocks may be nested; the innermost is shown.
+        """
         with measuring() as meter:
             steps = Steps(self, name, total, meter)
+            self._under_way.append(steps)
             stop = threading.Event()
-            ticker = threading.Thread(target=self._tick, args=(steps, stop), daemon=True)
-            if self._live and not self._quiet:
+            ticker = threading.Thread(target=self._tick, args=(stop,), daemon=True)
+            if self._live and len(self._under_way) == 1:
                 ticker.start()
             try:
                 yield steps
@@ -53,14 +59,19 @@ class Progress:
                 stop.set()
                 if ticker.ident:
                     ticker.join()
+                self._under_way.remove(steps)
                 with self._lock:
                     self._erase()
 
-    def _tick(self, steps: Steps, stop: threading.Event) -> None:
+    def _begun(self, steps: Steps) -> None:
+        if not self._live:
+            self.note(steps.heading())
+
+    def _tick(self, stop: threading.Event) -> None:
         while not stop.wait(_TICK_SECONDS):
             with self._lock:
                 self._erase()
-                self._line = steps.describe()[:120]
+                self._line = self._under_way[-1].describe()[:_LINE]
                 print(self._line, end="", file=sys.stderr, flush=True)
 
     def _erase(self) -> None:
@@ -74,21 +85,25 @@ class Steps:
 
     def __init__(self, progress: Progress, name: str, total: int, meter: Meter) -> None:
         self._progress, self._name, self._total, self._meter = progress, name, total, meter
-        self._begun = 0
+        self._number = 0
         self._label = ""
         self._started = time.monotonic()
 
     def begin(self, label: str) -> None:
         """Say that the next step begins."""
-        self._begun += 1
+        self._number += 1
         self._label = label
-        if not self._progress._live:
-            self._progress.note(f"  {self._name:<10} {self._begun}/{self._total} {label}")
+        self._progress._begun(self)
+
+    def heading(self) -> str:
+        """Return which step of how many this is, where there is more than one."""
+        count = f"{self._number}/{self._total} " if self._total > 1 else ""
+        return f"  {self._name:<12} {count}{self._label}"
 
     def describe(self) -> str:
-        """Return the live line: step n of m, what it is, seconds so far, time left, peak memory."""
+        """Return the live line: the heading, seconds so far, time left, peak memory."""
         elapsed = time.monotonic() - self._started
-        ended = max(self._begun - 1, 0)
+        ended = max(self._number - 1, 0)
         left = f", about {elapsed / ended * (self._total - ended):.0f} s left" if ended else ""
         memory = f", peak {self._meter.peak_memory / 1e9:.1f} GB" if self._meter.peak_memory else ""
-        return f"  {self._name:<10} {self._begun}/{self._total} {self._label} ({elapsed:.0f} s{left}{memory})"
+        return f"{self.heading()} ({elapsed:.0f} s{left}{memory})"

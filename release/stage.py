@@ -60,7 +60,8 @@ def run_stage(
         progress.done(name, f"unchanged ({len(found.outputs)} files)")
         return found
     started = time.monotonic()
-    with replacing_folder(folder) as temporary, measuring() as meter:
+    with replacing_folder(folder) as temporary, progress.steps(name, 1) as steps, measuring() as meter:
+        steps.begin("…")
         build(temporary)
         stage = Stage(
             name=name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -14,7 +15,8 @@ type Loader = Literal["wheel", "zip", "lock"]
 class Case:
     """A Python program to run in a fresh Pyodide.
 
-    It passes when it ends without an exception within ``limit_seconds`` of wall time, loading excluded. Files it
+    It passes when it ends without an exception within ``limit_seconds`` of wall time, loading excluded. Files it writes
+    below ``/out`` are kept.
     """
 
     name: str
@@ -24,7 +26,11 @@ class Case:
 
 @dataclass(frozen=True, kw_only=True)
 class CaseResult:
-    """How one case went with one loader: times in seconds, memory in bytes, and one line saying why it failed."""
+    """How one case went with one loader: times in seconds, memory in bytes, and one line saying why it failed.
+
+    ``output`` is the end of what it printed, traceback included; ``files`` gives the SHA-256 of each file it wrote, by
+    its name below ``/out``.
+    """
 
     name: str
     loader: Loader
@@ -34,7 +40,7 @@ class CaseResult:
     run_seconds: float
     peak_memory: int
     output: str = ""
-    files: dict[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

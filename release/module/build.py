@@ -44,6 +44,7 @@ def compile_cxx(source: Path, profile: Profile, toolchain: Toolchain, objects: P
         *profile.compile.flags,
         # No path of this machine may reach the module: assert() and __FILE__ print what is mapped here.
         f"-ffile-prefix-map={source.parent}=.",
+        f"-ffile-prefix-map={toolchain.python_include}=python",
         f"-ffile-prefix-map={pybind11.get_include()}=pybind11",
         f"-isystem{toolchain.python_include}",
         f"-isystem{pybind11.get_include()}",

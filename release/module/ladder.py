@@ -70,8 +70,11 @@ def choose(rungs: Sequence[Rung], policy: str) -> tuple[Rung, str]:
     passed = [rung for rung in rungs if why_not(rung) is None]
     if policy == "smallest-brotli":
         if not passed:
-            reasons = "; ".join(f"{rung.variant}: {why_not(rung)}" for rung in rungs)
-            raise Finding(f"No variant of the module can be released: {reasons}.", remedy="Mend the first of these.")
+            variants_by_reason: dict[str | None, list[str]] = {}
+            for rung in rungs:
+                variants_by_reason.setdefault(why_not(rung), []).append(rung.variant)
+            reasons = "; ".join(f"{', '.join(names)}: {reason}" for reason, names in variants_by_reason.items())
+            raise Finding(f"No variant of the module can be released: {reasons}", remedy="Mend the first of these.")
         best = min(passed, key=lambda rung: (rung.brotli or 0, rung.raw or 0))
         lost = len(rungs) - len(passed)
         others = f" of {len(passed)} that passed" + (f" ({lost} did not)" if lost else "")
@@ -79,7 +82,7 @@ def choose(rungs: Sequence[Rung], policy: str) -> tuple[Rung, str]:
     demanded = next(rung for rung in rungs if rung.variant == policy)
     if reason := why_not(demanded):
         raise Finding(
-            f"The variant {policy}, which the profile demands, cannot be released: {reason}.",
+            f"The variant {policy}, which the profile demands, cannot be released: {reason}",
             remedy="Mend that, or let the profile choose `smallest-brotli`.",
         )
     return demanded, f"the profile names {policy}"

@@ -76,7 +76,7 @@ def _add(archive: ZipFile, name: str, source: Source, moment: tuple[int, ...]) -
     year, month, day, hour, minute, second = moment
     entry = ZipInfo(name, (year, month, day, hour, minute, second))
     entry.compress_type = ZIP_DEFLATED
-    entry._compresslevel = LEVEL  # public as compress_level from Python 3.13 on; 3.12 knows just this name
+    entry._compresslevel = LEVEL  # type: ignore[attr-defined]  # compress_level from 3.13 on; 3.12 has just this
     entry.create_system = _CREATED_ON_UNIX
     entry.external_attr = (stat.S_IFREG | 0o644) << 16
     entry.file_size = len(source) if isinstance(source, bytes) else source.stat().st_size

@@ -24,11 +24,12 @@ _SIDE_MODULE = re.compile(rb"\0asm\x01\0\0\0\0.{1,5}?\x08dylink\.0", re.DOTALL)
 _BITCODE = re.compile(rb"BC\xc0\xde|\xde\xc0\x17\x0b")
 _EM_CUDA, _EM_AMDGPU = 190, 224
 
+_ELF = "a native object (ELF)"
 _KINDS = tuple(
     (re.compile(pattern, re.DOTALL), kind)
     for pattern, kind in (
         (rb"!<(arch|thin)>\n", "a static library"),
-        (rb"\x7fELF", "a native object (ELF)"),
+        (rb"\x7fELF", _ELF),
         (rb"\xfe\xed\xfa[\xce\xcf]|[\xce\xcf]\xfa\xed\xfe|\xca\xfe\xba[\xbe\xbf]", "a native object (Mach-O)"),
         (rb"MZ.*PE\0\0", "a native object (PE)"),
         (rb"\x50\xed\x55\xba|\xb1\x43\x62\x46|\x46\x62\x43\xb1", "a CUDA fat binary"),
@@ -43,7 +44,7 @@ _KINDS = tuple(
 # Searched for in the whole of every file. Long enough that LLVM's own code, which writes and compares ELF headers in
 # many places, does not match: tried on the 461 MB libtriton.so of Triton 3.7.1, which holds just one, its own.
 _HIDDEN = re.compile(
-    rb"\x7fELF[\x01\x02](?P<order>[\x01\x02])\x01.{9}[\0-\xff]{2}(?P<machine>..)"
+    rb"\x7fELF[\x01\x02](?P<order>[\x01\x02])\x01.{11}(?P<machine>..)"
     rb"|(?P<fatbin>\x50\xed\x55\xba\x01\0\x10\0)"
     rb"|(?P<key>-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----)",
     re.DOTALL,
@@ -53,20 +54,20 @@ _LONGEST_HIDDEN = 64
 _NAMES = tuple(
     (re.compile(pattern), kind)
     for pattern, kind in (
-        (r".*\.(a|la|lib)", "a static library"),
-        (r".*\.(o|obj|dll|dylib|pyd|exe)", "a native object"),
-        (r".*\.(cubin|fatbin|hsaco|hsasl|co|spv|metallib)", "GPU code"),
         (
-            r"(lib|nv)(cu(da|pti|blas|dnn|fft|sparse|solver|rand)|nv(rtc|vm|ml|perf|jitlink|ptx|idia)|amdhip|amd_comgr"
-            r"|amdocl|hip|hsa|hsakmt|roc(m|r|prof|tracer|blas)|roctracer|roctx).*\.(so|dll|dylib|a|lib)(\..*)?",
+            r"(lib(cu(da|pti|blas|dnn|fft|sparse|solver|rand)|nv(rtc|vm|ml|perf|jitlink|ptx|idia)|amdhip|amd_comgr|amdocl"
+            r"|hip|hsa|roc(m|r|prof|tracer|blas|tx))|nvcuda|nvrtc|amdhip).*(?<!\.py)(?<!\.pyi)",
             "a GPU runtime",
         ),
         (
             r"(ptxas|nvdisasm|cuobjdump|fatbinary|nvlink|nvprune|nvcc|cicc|cudafe\+\+|hipcc|hipconfig|amdclang(\+\+)?"
             r"|filecheck|lld|ld|ld\.lld|ld64\.lld|lld-link|wasm-ld|llc|opt|clang(\+\+)?|llvm-(mc|objcopy|objdump|tblgen)"
-            r"|mlir-(opt|translate|tblgen)|triton-(opt|reduce|llvm-opt|lsp|tensor-layout))(-[\w.]+)?",
-            "a compiler's or a GPU's tool",
+            r"|mlir-(opt|translate|tblgen)|triton-(opt|reduce|llvm-opt|lsp|tensor-layout))(-\w+)?(\.exe)?",
+            "a tool of a compiler or a GPU",
         ),
+        (r".*\.(a|la|lib)", "a static library"),
+        (r".*\.(o|obj|dll|dylib|pyd|exe)", "a native object"),
+        (r".*\.(cubin|fatbin|hsaco|hsasl|co|spv|metallib)", "GPU code"),
         (r".*\.(c|cc|cpp|cxx|cu|cuh|hip|h|hh|hpp|hxx|inl)", "C, C++, CUDA or HIP source"),
         (r".*\.pth", "a .pth file, which Python runs at every start"),
         (r".*(\.py[co]|~|\.orig|\.rej|\.bak|\.swp)", "a left-over"),
@@ -85,19 +86,17 @@ def check_boundary(archive: Path, *, top_level: Collection[str] = ()) -> tuple[s
     try:
         with ZipFile(archive) as opened:
             entries = opened.infolist()
-            return (
-                *_container(archive, opened),
-                *_places(entries, top_level),
-                *(finding for entry in entries if not entry.is_dir() for finding in _entry(opened, entry)),
-                *_modules(entries),
-            )
+            findings = [*_container(archive, opened), *_places(entries, top_level), *_modules(entries)]
+            for entry in entries:
+                findings += [] if entry.is_dir() else _entry(opened, entry)
+            return tuple(findings)
     except (OSError, BadZipFile, NotImplementedError) as error:
         return (f"{archive.name} is not a zip archive that can be read ({error})",)
 
 
 def _container(path: Path, archive: ZipFile) -> Iterator[str]:
     entries = archive.infolist()
-    if entries and min(entry.header_offset for entry in entries):
+    if min((entry.header_offset for entry in entries), default=0):
         yield f"{path.name} begins with something other than its first entry"
     if archive.comment:
         yield f"{path.name} ends with a comment of {len(archive.comment)} bytes"
@@ -160,14 +159,17 @@ def _fault_of(entry: ZipInfo) -> str:
 
 
 def _entry(archive: ZipFile, entry: ZipInfo) -> Iterator[str]:
-    """Judge one file by its contents; by its name and place only when the contents were harmless."""
+    """Judge one file, by its contents and by its name."""
     name = entry.filename
     try:
         head, hidden = _scan(archive, entry)
     except (BadZipFile, EOFError, NotImplementedError, RuntimeError, zlib.error) as error:
         yield f"{name} cannot be read ({error})"
         return
-    if kind := _kind_of(name, head, hidden) or _kind_by_name(name):
+    by_contents, by_name = _kind_of(name, head, hidden), _kind_by_name(name)
+    if by_contents and by_name and by_contents != by_name:
+        yield f"{name} is {by_contents}, and by its name {by_name}"
+    elif kind := by_contents or by_name:
         yield f"{name} is {kind}"
     elif hidden:
         yield f"{name} holds {hidden}"
@@ -192,7 +194,7 @@ def _name_of(match: re.Match[bytes]) -> str:
     if match["fatbin"]:
         return "a CUDA fat binary"
     machine = int.from_bytes(match["machine"], "little" if match["order"] == b"\x01" else "big")
-    return {_EM_CUDA: "a cubin", _EM_AMDGPU: "an HSACO"}.get(machine, "a native object (ELF)")
+    return {_EM_CUDA: "a cubin", _EM_AMDGPU: "an HSACO"}.get(machine, _ELF)
 
 
 def _kind_of(name: str, head: bytes, hidden: str) -> str:
@@ -201,19 +203,17 @@ def _kind_of(name: str, head: bytes, hidden: str) -> str:
         return "" if base in DEVICE_LIBRARIES else "LLVM bitcode other than the device libraries"
     if base in DEVICE_LIBRARIES:
         return "named as a device library and is not LLVM bitcode"
-    if _is_shared_object(name):
-        return "" if _SIDE_MODULE.match(head) else f"{hidden or 'no WebAssembly side module'} under the name of one"
-    if head.startswith(b"\0asm"):
-        return "WebAssembly beside the side module"
-    for pattern, kind in _KINDS:
-        if pattern.match(head):
-            return hidden or kind  # the machine of an ELF file says more: a cubin, an HSACO
-    return ""
+    kind = next((kind for pattern, kind in _KINDS if pattern.match(head)), "")
+    if kind == _ELF and hidden:
+        kind = hidden  # the header's machine says more: a cubin, an HSACO
+    if not _is_shared_object(name):
+        return "WebAssembly beside the side module" if head.startswith(b"\0asm") else kind
+    return "" if _SIDE_MODULE.match(head) else f"{kind or 'something else'} under the name of a side module"
 
 
 def _kind_by_name(name: str) -> str:
     path = PurePosixPath(name.lower())
-    if any(part.startswith(".") or part == "__pycache__" for part in path.parts[:-1]):
+    if any(re.match(r"\.[^.]|__pycache__$", part) for part in path.parts[:-1]):
         return "in a hidden or cache folder"
     if "include" in path.parts[:-1]:
         return "a header, of which a compile-only package needs none"
@@ -235,4 +235,5 @@ def _is_shared_object(name: str) -> bool:
 
 def _root(name: str) -> str:
     """What a file is imported as: ``exprc`` for ``exprc/x.py`` as for ``exprc.cpython-315-wasm32-emscripten.so``."""
-    return name.split("/")[0].partition(".")[0]
+    first, *below = name.split("/")
+    return first if below else first.partition(".")[0]

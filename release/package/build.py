@@ -5,6 +5,7 @@ The wheel and the zip are the same bytes under two names, so nothing can differ 
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -78,7 +79,7 @@ def _lay_out(contents: Contents, distribution: Distribution, module: str) -> dic
     """Name every file of the package by its place below site-packages."""
     files: dict[str, Source] = {}
     for path in files_below(contents.python):
-        files[path.relative_to(contents.python).as_posix()] = path
+        files[_name_of(path, contents.python)] = path
     # A link would be followed if it led to a file and forgotten if it led to a folder: neither is what was meant.
     links = sorted(path for path in contents.python.rglob("*") if path.is_symlink())
     if links:
@@ -88,9 +89,21 @@ def _lay_out(contents: Contents, distribution: Distribution, module: str) -> dic
         )
     ours: dict[str, Source] = {f"{distribution.dist_info}/{name}": text for name, text in distribution.files.items()}
     ours[module] = contents.module
-    if taken := sorted(files.keys() & ours.keys()):
+    if taken := sorted(name for name in files if name in ours or name.startswith(f"{distribution.dist_info}/")):
         raise Finding(
             f"{contents.python} already holds {taken[0]}, which the package stage writes.",
             remedy="Take the file out of the Python tree.",
         )
     return files | ours
+
+
+def _name_of(path: Path, root: Path) -> str:
+    # The bytes of the name and not what Python made of them: in the C locale it reads names that are not ASCII anew.
+    name = os.fsencode(path.relative_to(root).as_posix())
+    try:
+        return name.decode()
+    except UnicodeDecodeError as error:
+        raise Finding(
+            f"{name.decode(errors='backslashreplace')} in {root} has a name that is not UTF-8.",
+            remedy="Rename the file.",
+        ) from error

@@ -23,7 +23,7 @@ def runtime_info(pyodide: Path, pins: PinSet) -> InfoSpec:
     """
     try:
         info = PyodideLockSpec.from_json(pyodide / LOCK).info
-    except Exception as error:  # noqa: BLE001 - pyodide-lock lets pass whatever JSON, attrs and cattrs raise
+    except Exception as error:
         raise BrokenEnvironment(
             f"{pyodide / LOCK} cannot be read as Pyodide's lock file: {error}.",
             remedy="Run `triton-wasm toolchain` to unpack npm's pyodide anew.",
@@ -60,7 +60,7 @@ def check_lock(path: Path, wheel: Path) -> None:
         lock = PyodideLockSpec.from_json(path)
         lock.check_wheel_filenames()
         (entry,) = lock.packages.values()
-    except Exception as error:  # noqa: BLE001 - as above, and ValueError for more or fewer than one entry
+    except Exception as error:
         raise Finding(
             f"{path.name} is not a lock file with one package: {error}.", remedy="Run the package stage again."
         ) from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from packaging.metadata import InvalidMetadata, Metadata, RawMetadata
+from packaging.metadata import InvalidMetadata, Metadata, RawMetadata, RFC822Message
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
@@ -51,7 +51,7 @@ def describe(contents: Contents, pins: PinSet) -> Distribution:
     """
     metadata = _metadata(contents, pins)
     files = {
-        "METADATA": metadata.as_rfc822().as_bytes(),
+        "METADATA": _text(metadata),
         "WHEEL": _wheel(pins),
         f"licenses/{contents.license_file.name}": contents.license_file.read_bytes(),
     }
@@ -90,6 +90,15 @@ def _metadata(contents: Contents, pins: PinSet) -> Metadata:
             f"The package {contents.name!r} has a bad {field}: {str(first).rstrip('.')}.",
             remedy="Correct it where the package is described; packaging.python.org lists what core metadata allows.",
         ) from group
+
+
+def _text(metadata: Metadata) -> bytes:
+    # packaging writes `name:`; twine and Pyodide look for `Name:`, letter by letter.
+    message, titled = metadata.as_rfc822(), RFC822Message()
+    for field, value in message.items():
+        titled[field.title()] = value
+    titled.set_payload(message.get_payload())
+    return titled.as_bytes()
 
 
 def _version(text: str) -> str:

@@ -29,7 +29,7 @@ exec chroot "$root" /usr/bin/env -i --chdir="$(pwd -P)" "$@"
 """
 _DEVICES = (Path("/dev"), Path("/proc"))
 _NAMESPACES = (("--mount",), ("--mount", "--user", "--map-root-user"))
-_SYSTEM = frozenset({"bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "libx32", "proc", "run", "sbin", "sys"})
+_SYSTEM = frozenset({"bin", "dev", "etc", "lib", "lib32", "lib64", "libx32", "proc", "sbin"})
 
 
 def enter(root: Path, *, bind: Sequence[Path], env: Mapping[str, str]) -> tuple[str, ...]:
@@ -57,7 +57,7 @@ def resolve(root: Path, path: str) -> Path:
         if part == "..":
             found = found.parent if found != root else root
         elif (found / part).is_symlink():
-            target = os.readlink(found / part)
+            target = str((found / part).readlink())
             pending[:0] = [piece for piece in target.split("/") if piece not in ("", ".")]
             found = root if target.startswith("/") else found
         else:

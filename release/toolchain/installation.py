@@ -6,13 +6,20 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from release.errors import BrokenEnvironment
 from release.process import Completed, run
 from release.toolchain import chroot
 from release.toolchain.model import Provider
+
+
+class OtherVersion(BrokenEnvironment):
+    """The tools are there and are not those of the pin set."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, remedy="Pin the version that is there, or pass --allow-toolchain-mismatch.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +46,8 @@ class Installation:
         self, command: Sequence[str | os.PathLike[str]], *, bind: Sequence[Path] = (), timeout: float = 300
     ) -> Completed:
         """Run a command of these tools; ``timeout`` is in seconds."""
-        return run([*self.enter(bind), *command], cwd=Path(tempfile.gettempdir()), timeout=timeout)
+        completed = run([*self.enter(bind), *command], cwd=Path(tempfile.gettempdir()), timeout=timeout)
+        return replace(completed, command=tuple(os.fspath(part) for part in command))
 
     def on_this_machine(self, path: str) -> Path:
         """Return where a file that one of the tools named is, with every link followed."""

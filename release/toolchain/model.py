@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -58,14 +58,17 @@ class Toolchain:
 
         ``cwd`` is the temporary directory unless given, and ``env`` is added to the environment of the tools.
         """
-        return run(self.command(command, env=env), cwd=cwd or tempfile.gettempdir(), stdin=stdin, timeout=timeout)
+        folder = cwd or Path(tempfile.gettempdir())
+        completed = run(self.command(command, env=env), cwd=folder, stdin=stdin, timeout=timeout)
+        # What ended is the command, not the prefix that became it.
+        return replace(completed, command=tuple(os.fspath(part) for part in command))
 
     def command(
         self, command: Sequence[str | os.PathLike[str]], *, env: Mapping[str, str] | None = None
     ) -> tuple[str, ...]:
         """Return ``command`` as a command of this machine, for whoever runs it by other means than ``run``."""
         assignments = (f"{name}={value}" for name, value in (env or {}).items())
-        return (*self.enter, *assignments, *map(os.fspath, command))
+        return (*self.enter, *assignments, *(os.fspath(part) for part in command))
 
     def identity(self) -> dict[str, object]:
         """What of the toolchain changes the bits it makes, for the inputs of a stage."""

@@ -1,0 +1,151 @@
+// Loads one package in one way into one fresh Pyodide, runs one case, and notes how that went.
+//
+// The job comes as JSON on stdin; attempt.py says what is in it. What happens is noted in the journal, a file of one
+// JSON object a line that nothing else writes to: "started", "loaded", and then "passed" or "failed". A journal that
+// ends with neither means that the process died, and whoever started it knows of what.
+
+import { createHash } from "node:crypto";
+import { appendFileSync, openSync, readFileSync, writeSync } from "node:fs";
+import { basename, dirname } from "node:path";
+import { pathToFileURL } from "node:url";
+
+const DETAIL_LIMIT = 64 * 1024; // characters of one traceback or stack
+
+const job = JSON.parse(readFileSync(0, "utf8"));
+const output = openSync(job.output, "w");
+let room = job.output_limit; // bytes the case may still print
+let cut = false;
+let begun = performance.now(); // of loading, then of running
+let ended = false;
+let flush = () => {};
+
+// From here on every error ends as a note. Left to itself, Node prints the line of source an error came from, and
+// Pyodide's is 1.3 MB long. After a fatal error the promise of runPythonAsync stays pending for ever: it arrives here.
+process.on("uncaughtException", (error) => fail(error));
+process.on("unhandledRejection", (error) => fail(error));
+process.on("beforeExit", () => fail(refusal("it awaits something that can no longer happen")));
+
+note("started", { pid: process.pid });
+main().catch(fail);
+
+async function main() {
+  compareDigests();
+  const pyodide = await startPyodide();
+  await load(pyodide);
+  for (const name of job.imports) pyodide.pyimport(name);
+  note("loaded", { seconds: elapsed() });
+  begun = performance.now();
+  await runCase(pyodide);
+  await new Promise(setImmediate); // a rejection that nobody awaited shows itself now
+  end("passed", {});
+}
+
+// Pyodide in Node loads a file with another digest than its lock file names without a word.
+function compareDigests() {
+  const name = basename(job.file);
+  const found = createHash("sha256").update(readFileSync(job.file)).digest("hex");
+  if (found !== job.sha256) throw refusal(`${name} has SHA-256 ${found}, expected ${job.sha256}`);
+  if (job.loader !== "lock") return;
+  const entry = lockEntry();
+  if (!entry) throw refusal(`${basename(job.lock)} has no entry with file_name ${name}`);
+  if (entry.sha256 !== found) {
+    throw refusal(`${basename(job.lock)} says SHA-256 ${entry.sha256} of ${name}, which has ${found}`);
+  }
+}
+
+function lockEntry() {
+  const { packages } = JSON.parse(readFileSync(job.lock, "utf8"));
+  return Object.values(packages).find((entry) => entry.file_name === basename(job.file));
+}
+
+async function startPyodide() {
+  const { loadPyodide } = await import(pathToFileURL(`${job.pyodide}/pyodide.mjs`));
+  const options = { lockFileURL: job.lock, packageBaseUrl: `${dirname(job.file)}/` };
+  const pyodide = await loadPyodide(job.loader === "lock" ? options : {});
+  pyodide._api.on_fatal = (error) => fail(error, "Pyodide died of ");
+  pyodide.setStdout({ write: print });
+  pyodide.setStderr({ write: print });
+  flush = () => pyodide.runPython("import sys; sys.__stdout__.flush(); sys.__stderr__.flush()");
+  return pyodide;
+}
+
+async function load(pyodide) {
+  if (job.loader === "wheel") return loadPackage(pyodide, job.file);
+  if (job.loader === "lock") return loadPackage(pyodide, lockEntry().name);
+  const extractDir = pyodide.runPython("import site; site.getsitepackages()[0]");
+  return pyodide.unpackArchive(new Uint8Array(readFileSync(job.file)), "zip", { extractDir });
+}
+
+// Pyodide does not throw for a package that it could not load: it complains and returns.
+async function loadPackage(pyodide, name) {
+  const complaints = [];
+  const messageCallback = () => {};
+  const errorCallback = (complaint) => complaints.push(complaint);
+  const loaded = await pyodide.loadPackage(name, { messageCallback, errorCallback });
+  if (complaints.length) throw refusal(`loadPackage says: ${complaints.join("; ")}`);
+  if (!loaded.length) throw refusal(`loadPackage loaded nothing for ${name}`);
+}
+
+async function runCase(pyodide) {
+  const source = readFileSync(job.program, "utf8");
+  const filename = `/case/${basename(job.program)}`;
+  pyodide.FS.mkdirTree("/case");
+  pyodide.FS.writeFile(filename, source); // for inspect.getsource, which reads the file
+  pyodide.mountNodeFS("/out", job.files); // what is written there outlives the process, however that ends
+  await pyodide.runPythonAsync(source, { filename });
+  flush();
+}
+
+function print(bytes) {
+  writeSync(output, bytes.subarray(0, room));
+  if (bytes.length > room && !cut) {
+    cut = true;
+    writeSync(output, "\n[the rest is left out]\n");
+  }
+  room = Math.max(0, room - bytes.length);
+  return bytes.length;
+}
+
+function fail(error, prefix = "") {
+  if (ended) return;
+  if (isPythonError(error)) flush();
+  const detail = isPythonError(error) ? error.message : error?.stack;
+  if (detail && !(error?.isRefusal)) writeSync(output, `${detail.slice(0, DETAIL_LIMIT).trimEnd()}\n`);
+  end("failed", { message: prefix + summary(error) });
+}
+
+function end(event, found) {
+  ended = true;
+  note(event, { seconds: elapsed(), ...found });
+  process.exit(event === "passed" ? 0 : 1);
+}
+
+function note(event, found) {
+  appendFileSync(job.journal, `${JSON.stringify({ event, ...found })}\n`);
+}
+
+function elapsed() {
+  return (performance.now() - begun) / 1000;
+}
+
+// What the harness itself has to say against a package; its message is the whole message.
+function refusal(message) {
+  return Object.assign(new Error(message), { isRefusal: true });
+}
+
+function isPythonError(error) {
+  return error?.name === "PythonError" && typeof error.type === "string";
+}
+
+function summary(error) {
+  if (error?.isRefusal) return error.message;
+  if (isPythonError(error)) return lastOfTraceback(error);
+  return error instanceof Error ? `${error.name}: ${error.message}` : `a thrown ${typeof error}: ${error}`;
+}
+
+// "module.Type: message" ends a traceback; the message may itself have several lines.
+function lastOfTraceback({ message, type }) {
+  const lines = message.trimEnd().split("\n");
+  const start = lines.findLastIndex((line) => line.split(":")[0].trim().split(".").at(-1) === type);
+  return lines.slice(start).join("\n");
+}

@@ -1,0 +1,142 @@
+"""The Pyodide of the pin set: npm's package, taken for what it is only after its digest was compared.
+
+>>> folder = install_pyodide(pins, cache_folder(), Progress())
+>>> check_agreement(pins, folder)
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import tarfile
+import tempfile
+from pathlib import Path
+
+from release.artifacts import replacing_folder, sha256_of_tree, write_atomically
+from release.errors import BrokenEnvironment, Finding
+from release.pins.model import PinSet
+from release.process import run
+from release.progress import Progress
+from release.stage import exclusive
+from release.toolchain.folders import home, sweep
+from release.toolchain.node import find_node, find_npm
+
+_TREE = "tree.sha256"
+_TIMEOUT_SECONDS = 300
+# npm itself would try for minutes before it says that there is no network.
+_PATIENCE = (
+    "--fetch-retries=1",
+    "--fetch-retry-mintimeout=500",
+    "--fetch-retry-maxtimeout=1000",
+    "--fetch-timeout=20000",
+    "--no-audit",
+    "--no-update-notifier",
+)
+
+
+def install_pyodide(pins: PinSet, cache: Path, progress: Progress) -> Path:
+    """Return the folder of the unpacked npm package of the pin set, from the cache or from npm.
+
+    Raises Finding when npm's package is not the pinned one, BrokenEnvironment when npm cannot be reached.
+    """
+    folder = _folder(pins, cache)
+    if _is_whole(folder):
+        return folder / "package"
+    with exclusive(folder.parent, wait=True, progress=progress):
+        if not _is_whole(folder):
+            sweep(folder.parent)
+            with replacing_folder(folder) as temporary:
+                _unpack(_download(pins, cache, temporary), temporary)
+                write_atomically(temporary / _TREE, sha256_of_tree(temporary / "package"))
+    return folder / "package"
+
+
+def check_agreement(pins: PinSet, folder: Path) -> None:
+    """Raise Finding when the pin set says something else than the lock file of its Pyodide."""
+    if findings := agreement(pins, folder):
+        raise Finding(
+            f"Pin set {pins.name} does not agree with Pyodide {pins.pyodide.version}: {' '.join(findings)}",
+            remedy="Write into the pin set what the lock file says; it is what the package has to load into.",
+        )
+
+
+def agreement(pins: PinSet, folder: Path) -> list[str]:
+    """Compare a pin set with the lock file of an unpacked Pyodide; each difference is one sentence."""
+    lock = folder / "pyodide-lock.json"
+    try:
+        info = json.loads(lock.read_text())["info"]
+        package = json.loads((folder / "package.json").read_text())
+    except (OSError, ValueError, KeyError) as error:
+        return [f"{lock} cannot be read ({type(error).__name__})."]
+    stated = (
+        ("pyodide.version", pins.pyodide.version, package.get("version")),
+        ("pyodide.python", pins.pyodide.python, info.get("python")),
+        ("pyodide.abi", pins.pyodide.abi, info.get("abi_version")),
+        ("emscripten.version", pins.emscripten.version, _emscripten(info.get("platform"))),
+    )
+    return [f"{key} is {pinned} and the lock file has {found}." for key, pinned, found in stated if pinned != found]
+
+
+def _folder(pins: PinSet, cache: Path) -> Path:
+    digest = base64.b64decode(pins.pyodide.integrity.removeprefix("sha512-")).hex()
+    return home(cache) / "pyodide" / f"{pins.pyodide.version}-{digest[:12]}"
+
+
+def _is_whole(folder: Path) -> bool:
+    try:
+        return (folder / _TREE).read_text() == sha256_of_tree(folder / "package")
+    except OSError:
+        return False
+
+
+def _download(pins: PinSet, cache: Path, into: Path) -> Path:
+    wanted = f"pyodide@{pins.pyodide.version}"
+    # Away from any package.json, which npm would take for the project it works in.
+    with tempfile.TemporaryDirectory() as elsewhere:
+        completed = run(
+            [
+                find_node(),
+                find_npm(),
+                "pack",
+                wanted,
+                "--pack-destination",
+                into,
+                "--cache",
+                home(cache) / "npm",
+                *_PATIENCE,
+            ],
+            cwd=Path(elsewhere),
+            env={"PATH": f"{find_node().parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"},
+            timeout=_TIMEOUT_SECONDS,
+        )
+    archives = list(into.glob("*.tgz"))
+    if completed.returncode != 0 or len(archives) != 1:
+        raise BrokenEnvironment(
+            f"npm cannot fetch {wanted}: {_reason(completed.output) or completed.explain()}.",
+            remedy="Check the network and the registry that npm is set to, then run it again.",
+        )
+    digest = base64.b64encode(hashlib.sha512(archives[0].read_bytes()).digest()).decode()
+    if f"sha512-{digest}" != pins.pyodide.integrity:
+        raise Finding(
+            f"npm's {wanted} has integrity sha512-{digest} and pin set {pins.name} wants {pins.pyodide.integrity}.",
+            remedy="Find out which of the two is right before anything else; nothing of the download was used.",
+        )
+    return archives[0]
+
+
+def _unpack(archive: Path, into: Path) -> None:
+    with tarfile.open(archive) as tar:
+        tar.extractall(into, filter="data")
+    archive.unlink()
+
+
+def _reason(output: str) -> str:
+    errors = [line.removeprefix("npm error ") for line in output.splitlines() if line.startswith("npm error ")]
+    # The first lines are `code X`, `syscall Y` and the like; the sentence comes after them.
+    return next((line.rstrip(".") for line in errors if line.count(" ") > 1), errors[0] if errors else "")
+
+
+def _emscripten(platform: str | None) -> str | None:
+    return platform and platform.removeprefix("emscripten_").replace("_", ".")
