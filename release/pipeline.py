@@ -121,16 +121,17 @@ class Pipeline:
 
     def check(self, toolchain: Toolchain, package: Package) -> CasesReport:
         """Run every case with every loader in fresh Node processes. Raises Finding when one fails."""
+        digests = {path.name: sha256_of(path) for path in (package.wheel, package.zip, package.lock)}
         stage = self._run(
             "check",
             inputs={
-                "package": {path.name: sha256_of(path) for path in (package.wheel, package.zip, package.lock)},
+                "package": digests,
                 "cases": sha256_of_tree(SAMPLE / "cases"),
                 "node": toolchain.node_version,
                 "pyodide": self._request.pins.pyodide.integrity,
                 "recipe": _recipe("check"),
             },
-            build=partial(self._check_into, toolchain=toolchain, package=package),
+            build=partial(self._check_into, toolchain=toolchain, package=package, digests=digests),
         )
         return CasesReport.model_validate_json((stage.folder / "tests.json").read_text())
 
@@ -240,7 +241,9 @@ class Pipeline:
             forbidden_paths=[str(path) for path in (CHECKOUT, self._request.cache, self._request.work, Path.home())],
         )
 
-    def _check_into(self, folder: Path, *, toolchain: Toolchain, package: Package) -> None:
+    def _check_into(
+        self, folder: Path, *, toolchain: Toolchain, package: Package, digests: Mapping[str, str]
+    ) -> None:
         report = check_package(
             package,
             load_cases(SAMPLE / "cases"),
@@ -248,6 +251,7 @@ class Pipeline:
             toolchain=toolchain,
             keep=folder / "files",
             progress=self._progress,
+            expected_sha256=digests,
         )
         write_atomically(folder / "tests.json", to_json(cases_report(report)))
         write_atomically(folder / "tests.xml", to_junit(report))

@@ -30,7 +30,7 @@ def parse_toml[Model: BaseModel](path: Path, model: type[Model], *, help_page: s
     except ValidationError as error:
         # A misspelt key is both unknown and missing: the unknown one is the one to point at.
         first = min(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
-        line = _line_of(text, first["loc"])
+        line = line_of(text, first["loc"])
         where = ".".join(str(part) for part in first["loc"]) or model.__name__
         remedy = _remedy(first, error.errors(), help_page)
         raise WrongUsage(f"{path}:{line}: {where}: {_reason(first)}.", remedy=remedy) from error
@@ -64,7 +64,7 @@ def _remedy(error: ErrorDetails, errors: list[ErrorDetails], help_page: str) -> 
     return f"Correct the value; {help_page} says what is allowed."
 
 
-def _line_of(text: str, location: tuple[int | str, ...]) -> int:
+def line_of(text: str, location: tuple[int | str, ...]) -> int:
     """Find the line of a key in TOML text; a key that is not there is placed at the header of its table."""
     want = [part for part in location if isinstance(part, str)]
     index = next((part for part in location if isinstance(part, int)), 0)

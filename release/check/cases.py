@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from release.check.model import Case
 from release.errors import WrongUsage
-from release.toml import _line_of as line_of
+from release.toml import line_of
 from release.toml import parse_toml
 
 LIST = "cases.toml"

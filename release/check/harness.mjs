@@ -11,6 +11,13 @@ import { pathToFileURL } from "node:url";
 
 const DETAIL_LIMIT = 64 * 1024; // characters of one traceback or stack
 
+// A case may have closed its streams; that is no failure.
+const FLUSH = `
+import contextlib, sys
+with contextlib.suppress(ValueError): sys.__stdout__.flush()
+with contextlib.suppress(ValueError): sys.__stderr__.flush()
+`;
+
 const job = JSON.parse(readFileSync(0, "utf8"));
 const output = openSync(job.output, "w");
 let room = job.output_limit; // bytes the case may still print
@@ -65,7 +72,7 @@ async function startPyodide() {
   pyodide._api.on_fatal = (error) => fail(error, "Pyodide died of ");
   pyodide.setStdout({ write: print });
   pyodide.setStderr({ write: print });
-  flush = () => pyodide.runPython("import sys; sys.__stdout__.flush(); sys.__stderr__.flush()");
+  flush = () => pyodide.runPython(FLUSH);
   return pyodide;
 }
 
@@ -110,7 +117,7 @@ function fail(error, prefix = "") {
   if (ended) return;
   if (isPythonError(error)) flush();
   const detail = isPythonError(error) ? error.message : error?.stack;
-  if (detail && !(error?.isRefusal)) writeSync(output, `${detail.slice(0, DETAIL_LIMIT).trimEnd()}\n`);
+  if (detail && !error.isRefusal) writeSync(output, `${String(detail).slice(0, DETAIL_LIMIT).trimEnd()}\n`);
   end("failed", { message: prefix + summary(error) });
 }
 
@@ -140,7 +147,7 @@ function isPythonError(error) {
 function summary(error) {
   if (error?.isRefusal) return error.message;
   if (isPythonError(error)) return lastOfTraceback(error);
-  return error instanceof Error ? `${error.name}: ${error.message}` : `a thrown ${typeof error}: ${error}`;
+  return error instanceof Error ? `${error.name}: ${error.message}` : `a thrown ${typeof error}: ${String(error)}`;
 }
 
 // "module.Type: message" ends a traceback; the message may itself have several lines.

@@ -6,6 +6,7 @@ Everything is judged by what it *is* (its first bytes, and what hides further in
 
 from __future__ import annotations
 
+import os
 import re
 import stat
 import unicodedata
@@ -19,6 +20,7 @@ DEVICE_LIBRARIES = frozenset({"libdevice.10.bc", "ocml.bc", "ockl.bc", "asanrtl.
 
 _HEAD = 4096
 _CHUNK = 1 << 20
+_END_RECORD = 22
 
 _SIDE_MODULE = re.compile(rb"\0asm\x01\0\0\0\0.{1,5}?\x08dylink\.0", re.DOTALL)
 _BITCODE = re.compile(rb"BC\xc0\xde|\xde\xc0\x17\x0b")
@@ -95,11 +97,13 @@ def check_boundary(archive: Path, *, top_level: Collection[str] = ()) -> tuple[s
 
 
 def _container(path: Path, archive: ZipFile) -> Iterator[str]:
-    entries = archive.infolist()
-    if min((entry.header_offset for entry in entries), default=0):
+    """Look for bytes that no entry accounts for, which zip readers pass over in silence."""
+    if min((entry.header_offset for entry in archive.infolist()), default=0):
         yield f"{path.name} begins with something other than its first entry"
-    if archive.comment:
-        yield f"{path.name} ends with a comment of {len(archive.comment)} bytes"
+    with path.open("rb") as file:
+        file.seek(-_END_RECORD, os.SEEK_END)
+        if file.read(4) != b"PK\x05\x06":
+            yield f"{path.name} ends with something after its directory"
 
 
 def _places(entries: list[ZipInfo], top_level: Collection[str]) -> Iterator[str]:

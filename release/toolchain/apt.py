@@ -171,16 +171,16 @@ def _mirrors(system: Apt) -> Iterator[str]:
     if chosen := os.environ.get(MIRROR_VARIABLE):
         yield chosen
         return
-    seen = set()
-    if re.search(r"^ID=\"?debian\"?$", Path("/etc/os-release").read_text(), re.MULTILINE):
-        wanted = ("indextargets", "--format", "$(RELEASE) $(COMPONENT) $(REPO_URI)", "Created-By: Packages")
-        for line in system._run("apt-get", *wanted).output.splitlines():
-            release, component, address = f"{line}  ".split(" ", 2)
-            # Not the security archive, whose suites have a hyphen, nor somebody else's repository.
-            if component == "main" and release.isalpha() and address.strip() not in seen:
-                seen.add(address.strip())
-                yield address.strip()
-    if not seen:
+    machine = dict(re.findall(r'^(\w+)="?(.*?)"?$', Path("/etc/os-release").read_text(), re.MULTILINE))
+    found = []
+    if machine.get("ID") == "debian":
+        planned = system._get("--print-uris", "update").output
+        # Not the security archive, whose suites have a hyphen. Somebody else's repository has no such suite as ours.
+        own = {machine.get("VERSION_CODENAME"), "stable", "testing", "unstable", "sid"}
+        located = re.findall(r"^'(\S+?)/*/dists/([^/']+)/InRelease'", planned, re.MULTILINE)
+        found = list(dict.fromkeys(mirror for mirror, suite in located if suite in own))
+    yield from found
+    if not found:
         debootstrap = _file_of(system, "debootstrap", Path("/usr/sbin/debootstrap"))
         if built_in := re.search(r'^DEF_MIRROR="(\S+)"$', debootstrap.read_text(), re.MULTILINE):
             yield built_in[1]

@@ -64,7 +64,13 @@ def check(
 
 def test_each_loader_loads_it(package: Package, case: Case, toolchain: Toolchain, tmp_path: Path) -> None:
     report = check_package(
-        package, [case], imports=["tiny"], toolchain=toolchain, keep=tmp_path / "kept", progress=Progress(quiet=True)
+        package,
+        [case],
+        imports=["tiny"],
+        toolchain=toolchain,
+        keep=tmp_path / "kept",
+        progress=Progress(quiet=True),
+        at_once=2,
     )
     assert report.passed, report
     assert [result.loader for result in report.results] == ["wheel", "zip", "lock"]

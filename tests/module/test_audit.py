@@ -11,7 +11,6 @@ from release.module.model import AuditReport, RuleResult
 from release.process import run
 from tests.module.wasm_builder import (
     HEADER,
-    MEMORY_BASE,
     NOTHING,
     NOTHING_TO_I32,
     TRY_TABLE,
@@ -25,7 +24,6 @@ from tests.module.wasm_builder import (
     global_import,
     memory_import,
     name,
-    section,
 )
 
 RULES = [
@@ -107,6 +105,7 @@ def test_the_good_module_keeps_every_rule(look: Auditor) -> None:
             "needs other libraries (libz.so, libm.so)",
         ),
         (replace(GOOD, dylink=dylink(rpath=["/lib"])), "dylink", "runtime paths (/lib)"),
+        (replace(GOOD, data=b""), "dylink", "there is no data section"),
         (replace(GOOD, dylink=dylink(memory=24)), "dylink", "24 bytes of memory and has 25 of data"),
         (replace(GOOD, dylink=dylink(memory=(1 << 31) + 1)), "dylink", "2,147,483,649 bytes of memory, more than"),
         (replace(GOOD, dylink=dylink(memory_align=17)), "dylink", "2^17 (memory) and 2^0 (table), above 2^16"),
@@ -263,7 +262,7 @@ def test_paths_of_the_build_machine_are_found(look: Auditor, text: str, place: s
 @pytest.mark.parametrize(
     "text",
     [
-        "/tmp/perf-%d.map",
+        "/tmp/perf-%d.map",  # noqa: S108 - a name LLVM holds, no file of ours
         "/opt/rocm",
         "/usr/lib/debug",
         "/emsdk/emscripten/system/lib/libcxxabi/src/private_typeinfo.cpp",

@@ -149,8 +149,8 @@ class Side:
                     section(5, vector(self.memories)) if self.memories else b"",
                     section(7, vector(self.exports)),
                     section(10, vector(self.bodies)),
-                    # One active segment at __memory_base, the first imported global but one.
-                    section(11, vector([b"\0\x23\1\x0b" + sized(self.data)])),
+                    # One active segment at __memory_base, the second of the imported globals.
+                    section(11, vector([b"\0\x23\1\x0b" + sized(self.data)])) if self.data else b"",
                     custom("target_features", vector([each[0].encode() + name(each[1:]) for each in self.features]))
                     if self.features
                     else b"",

@@ -273,9 +273,11 @@ def test_nothing_but_the_entries(tmp_path: Path) -> None:
     good = archive(tmp_path / "good.whl").read_bytes()
     (tmp_path / "front.whl").write_bytes(b"#!/bin/sh\n" + good)
     assert check_boundary(tmp_path / "front.whl") == ("front.whl begins with something other than its first entry",)
+    (tmp_path / "back.whl").write_bytes(good + b"more")
+    assert check_boundary(tmp_path / "back.whl") == ("back.whl ends with something after its directory",)
     with ZipFile(tmp_path / "good.whl", "a") as target:
         target.comment = b"hello"
-    assert check_boundary(tmp_path / "good.whl") == ("good.whl ends with a comment of 5 bytes",)
+    assert check_boundary(tmp_path / "good.whl") == ("good.whl ends with something after its directory",)
 
 
 def test_an_entry_pyodide_cannot_read_is_refused(tmp_path: Path) -> None:
