@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from release.module.build import STEPS, build_sample
 from release.module.ladder import choose, climb
 from release.module.model import AuditReport, Rung, SideModule
 from release.module.sample import SAMPLE, load_sample
+from release.package import archive
 from release.package.build import build_package
 from release.package.model import Contents, Package
 from release.pins.model import PinSet, Profile, Variant
@@ -93,7 +95,7 @@ class Pipeline:
             version=sample.version,
             summary=sample.summary,
             license=sample.license,
-            license_file=CHECKOUT / "LICENSE",
+            license_files={"LICENSE": CHECKOUT / "LICENSE", "LICENSE.pybind11": _license_of("pybind11")},
             module=module.path,
             extension=sample.extension,
             python=SAMPLE / "python",
@@ -102,11 +104,12 @@ class Pipeline:
         stage = self._run(
             "package",
             inputs={
-                "contents": {"name": sample.name, "version": sample.version, "summary": sample.summary},
+                "sample": sample.model_dump(mode="json"),
                 "module": sha256_of(module.path),
                 "python": sha256_of_tree(contents.python),
-                "license": sha256_of(contents.license_file),
-                "pyodide": request.pins.pyodide.integrity,
+                "licenses": {name: sha256_of(path) for name, path in contents.license_files.items()},
+                "pyodide": request.pins.pyodide.model_dump(mode="json"),
+                "archive": archive.identity(),
                 "recipe": _recipe("package"),
             },
             build=lambda folder: _discard(
@@ -241,9 +244,7 @@ class Pipeline:
             forbidden_paths=[str(path) for path in (CHECKOUT, self._request.cache, self._request.work, Path.home())],
         )
 
-    def _check_into(
-        self, folder: Path, *, toolchain: Toolchain, package: Package, digests: Mapping[str, str]
-    ) -> None:
+    def _check_into(self, folder: Path, *, toolchain: Toolchain, package: Package, digests: Mapping[str, str]) -> None:
         report = check_package(
             package,
             load_cases(SAMPLE / "cases"),
@@ -277,6 +278,12 @@ class Pipeline:
 def _recipe(room: str) -> str:
     """Digest of the code of a room: a stage is made anew when the code that makes it has changed."""
     return sha256_of_tree(Path(__file__).parent / room)
+
+
+def _license_of(distribution: str) -> Path:
+    """Find the licence of a Python package whose code is compiled into the module."""
+    files = metadata.files(distribution) or []
+    return Path(str(next(file.locate() for file in files if file.name == "LICENSE")))
 
 
 def _discard(_: object) -> None:

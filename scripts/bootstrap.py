@@ -79,8 +79,19 @@ def environment(cache: Path, *, development: bool) -> Path:
         uv = find_uv(cache / "bootstrap")
         newest = find_python(uv, cache / "bootstrap")
         _say(f"synchronise {folder}")
-        groups = () if development else ("--no-dev",)
-        command = [uv, "sync", "--locked", "--quiet", "--project", CHECKOUT, "--python", newest, *groups]
+        # A demo in a checkout that is being worked in leaves the packages of the tests alone.
+        groups = () if development else ("--no-dev", "--inexact")
+        command: list[str | Path] = [
+            uv,
+            "sync",
+            "--locked",
+            "--quiet",
+            "--project",
+            CHECKOUT,
+            "--python",
+            newest,
+            *groups,
+        ]
         succeed(run(command, env={**_uv_settings(cache), "UV_PROJECT_ENVIRONMENT": str(folder)}), "install uv.lock")
         stamp.write_text(f"{state} tests" if development else state)
     return python
@@ -105,7 +116,7 @@ def find_uv(folder: Path) -> Path:
 def find_python(uv: Path, folder: Path) -> Path:
     """Return a Python that the project can use: the machine's, uv's own, or one from Debian. Raises Broken."""
     settings = _uv_settings(folder.parent)
-    find = [uv, "python", "find", "--no-project", "--system", "--no-python-downloads", _PYTHON]
+    find: list[str | Path] = [uv, "python", "find", "--no-project", "--system", "--no-python-downloads", _PYTHON]
     if (found := run(find, env=settings)).returncode == 0:
         return Path(found.stdout.strip())
     debian = folder / _DEBIAN_PYTHON / "usr" / "bin" / _DEBIAN_PYTHON
@@ -115,9 +126,9 @@ def find_python(uv: Path, folder: Path) -> Path:
         if _runs(python):
             return python
     _say(f"no Python {_PYTHON} here: let uv install one")
-    install = [uv, "python", "install", "--quiet", "3.13"]
+    install: list[str | Path] = [uv, "python", "install", "--quiet", "3.13"]
     if run(install, env={**settings, "UV_HTTP_RETRIES": "0"}, timeout=_PYTHON_DOWNLOAD_SECONDS).returncode == 0:
-        managed = [*find[:-2], "--managed-python", *find[-2:]]
+        managed: list[str | Path] = [*find[:-2], "--managed-python", *find[-2:]]
         if (found := run(managed, env=settings)).returncode == 0:
             return Path(found.stdout.strip())
     _say(f"uv cannot reach its Pythons: take {_DEBIAN_PYTHON} from Debian {_DEBIAN_SUITE}")
@@ -133,7 +144,7 @@ def _fetch_program(name: str, version: str, requirements: Path, folder: Path) ->
         _say(f"fetch {name} {version}")
         with _replacing(home) as temporary:
             pip, settings = _pip(folder)
-            command = [*pip, *_PIP, *_PATIENCE, "--target", temporary, "--requirement", requirements]
+            command: list[str | Path] = [*pip, *_PIP, *_PATIENCE, "--target", temporary, "--requirement", requirements]
             succeed(run(command, env=settings), f"install {name} {version}")
     return program
 
@@ -167,7 +178,7 @@ def _lay_debian_python(folder: Path, python: Path) -> None:
         final = home / loader.relative_to(temporary)
         libraries = ":".join(f"{home}/usr/lib/{path.name}" for path in (inside / "lib").glob("*-linux-gnu"))
         # RPATH and not RUNPATH: what Python loads later has to find its libraries here, too.
-        command = [patchelf, "--set-interpreter", final, "--force-rpath", "--set-rpath", libraries]
+        command: list[str | Path] = [patchelf, "--set-interpreter", final, "--force-rpath", "--set-rpath", libraries]
         succeed(run([*command, inside / "bin" / _DEBIAN_PYTHON]), f"prepare {_DEBIAN_PYTHON}")
         shutil.rmtree(apt.folder, ignore_errors=True)
     if not _runs(python):

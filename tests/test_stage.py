@@ -15,7 +15,10 @@ QUIET = Progress(quiet=True)
 
 
 def writes(text: str) -> Callable[[Path], None]:
-    return lambda folder: (folder / "file name.txt").write_text(text) and None
+    def build(folder: Path) -> None:
+        (folder / "file name.txt").write_text(text)
+
+    return build
 
 
 def test_equal_inputs_do_nothing_and_other_inputs_build(tmp_path: Path) -> None:

@@ -9,8 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from release.check.model import Case
 from release.errors import WrongUsage
-from release.toml import line_of
-from release.toml import parse_toml
+from release.toml import line_of, parse_toml
 
 LIST = "cases.toml"
 _HELP = "docs/check.md"

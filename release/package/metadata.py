@@ -53,7 +53,7 @@ def describe(contents: Contents, pins: PinSet) -> Distribution:
     files = {
         "METADATA": _text(metadata),
         "WHEEL": _wheel(pins),
-        f"licenses/{contents.license_file.name}": contents.license_file.read_bytes(),
+        **{f"licenses/{name}": path.read_bytes() for name, path in contents.license_files.items()},
     }
     if contents.entry_points:
         files["entry_points.txt"] = contents.entry_points.encode()
@@ -69,7 +69,7 @@ def _metadata(contents: Contents, pins: PinSet) -> Metadata:
         version=_version(contents.version),
         summary=contents.summary,
         license_expression=contents.license,
-        license_files=[contents.license_file.name],
+        license_files=list(contents.license_files),
         # Not >=: a release candidate of 3.15 is older than 3.15, and the ABI binds the minor version anyway.
         requires_python=f"=={pins.pyodide.python_minor}.*",
         classifiers=["Environment :: WebAssembly :: Emscripten"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,15 +12,16 @@ class Contents:
     """What goes into a package.
 
     ``module`` is the side module's wasm file and ``extension`` its dotted import name (``exprc._exprc``);
-    ``python`` is a folder whose files are laid as they are at the root of site-packages; ``license_file`` goes into the
-    metadata. ``entry_points`` is the text of ``entry_points.txt``, empty for none.
+    ``python`` is a folder whose files are laid as they are at the root of site-packages; ``license_files`` are the
+    licences of all that is in the module, by the name that each has in the package. ``entry_points`` is the text of
+    ``entry_points.txt``, empty for none.
     """
 
     name: str
     version: str
     summary: str
     license: str
-    license_file: Path
+    license_files: Mapping[str, Path]
     module: Path
     extension: str
     python: Path

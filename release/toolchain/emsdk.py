@@ -13,6 +13,7 @@ from release.errors import BrokenEnvironment
 from release.pins.model import PinSet
 from release.process import run
 from release.progress import Steps
+from release.toolchain.certificates import bundle
 from release.toolchain.installation import Installation
 
 NAME = "emsdk"
@@ -79,7 +80,9 @@ def _download(url: str, into: Path) -> None:
 
     archive = into / "emsdk.tar.gz"
     try:
-        with requests.get(url, stream=True, timeout=(_CONNECT_SECONDS, _READ_SECONDS)) as response:
+        found = None if os.environ.get("REQUESTS_CA_BUNDLE") else bundle()
+        trusted = str(found) if found else True
+        with requests.get(url, stream=True, timeout=(_CONNECT_SECONDS, _READ_SECONDS), verify=trusted) as response:
             response.raise_for_status()
             with archive.open("wb") as file:
                 for chunk in response.iter_content(1 << 20):

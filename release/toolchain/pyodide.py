@@ -20,6 +20,7 @@ from release.pins.model import PinSet
 from release.process import run
 from release.progress import Progress
 from release.stage import exclusive
+from release.toolchain.certificates import bundle
 from release.toolchain.folders import home, sweep
 from release.toolchain.node import find_node, find_npm
 
@@ -108,7 +109,7 @@ def _download(pins: PinSet, cache: Path, into: Path) -> Path:
                 *_PATIENCE,
             ],
             cwd=Path(elsewhere),
-            env={"PATH": f"{find_node().parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"},
+            env=_npm_environment(),
             timeout=_TIMEOUT_SECONDS,
         )
     archives = list(into.glob("*.tgz"))
@@ -124,6 +125,13 @@ def _download(pins: PinSet, cache: Path, into: Path) -> Path:
             remedy="Find out which of the two is right before anything else; nothing of the download was used.",
         )
     return archives[0]
+
+
+def _npm_environment() -> dict[str, str]:
+    env = {"PATH": f"{find_node().parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"}
+    if (trusted := bundle()) and "NODE_EXTRA_CA_CERTS" not in os.environ:
+        env["NODE_EXTRA_CA_CERTS"] = str(trusted)
+    return env
 
 
 def _unpack(archive: Path, into: Path) -> None:

@@ -22,7 +22,7 @@ def contents(tmp_path: Path) -> Contents:
         version="1.0.0",
         summary="A compiler for arithmetic expressions",
         license="Apache-2.0",
-        license_file=CHECKOUT / "LICENSE",
+        license_files={"LICENSE": CHECKOUT / "LICENSE"},
         module=module,
         extension="exprc._exprc",
         python=python,

@@ -152,7 +152,10 @@ def test_names_and_versions_are_written_as_the_standards_have_them(
         ({"extension": "exprc/_exprc"}, "is not the dotted import name of a module"),
         ({"extension": "exprc._exprc.so-"}, "is not the dotted import name of a module"),
         ({"module": Path("/nowhere/x.wasm")}, "There is no file /nowhere/x.wasm with the side module"),
-        ({"license_file": Path("/nowhere/LICENSE")}, "There is no file /nowhere/LICENSE with the licence"),
+        (
+            {"license_files": {"LICENSE": Path("/nowhere/LICENSE")}},
+            "There is no file /nowhere/LICENSE with the licence",
+        ),
         ({"python": Path("/nowhere")}, "There is no folder /nowhere"),
     ],
 )
