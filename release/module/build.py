@@ -26,24 +26,25 @@ def build_sample(
     Raises Finding when the compiler or the linker refuses, BrokenEnvironment when the disk is full.
     """
     archive = objects / f"lib{sample.name}.a"
-    members = [compile_cxx(sources / name, profile, toolchain, objects, steps) for name in sample.archive]
-    own = [compile_cxx(sources / name, profile, toolchain, objects, steps) for name in sample.objects]
+    members = [compile_cxx(name, sources, profile, toolchain, objects, steps) for name in sample.archive]
+    own = [compile_cxx(name, sources, profile, toolchain, objects, steps) for name in sample.objects]
     steps.begin(f"archive {archive.name}")
     _succeed(toolchain.run(["emar", "crs", archive, *members]), f"archive {archive.name}")
     steps.begin(f"link {output.name}")
     link(own, [archive], sample.init, profile, toolchain, output)
 
 
-def compile_cxx(source: Path, profile: Profile, toolchain: Toolchain, objects: Path, steps: Steps) -> Path:
-    """Compile one C++17 file against the target's Python and pybind11; return the object."""
-    steps.begin(f"compile {source.name}")
-    target = objects / f"{source.stem}.o"
+def compile_cxx(
+    source: str, sources: Path, profile: Profile, toolchain: Toolchain, objects: Path, steps: Steps
+) -> Path:
+    """Compile one C++17 file, named below ``sources``, against the target's Python and pybind11; return the object."""
+    steps.begin(f"compile {Path(source).name}")
+    target = objects / f"{Path(source).stem}.o"
     command: list[str | Path] = [
         "em++",
         "-std=c++17",
         *profile.compile.flags,
         # No path of this machine may reach the module: assert() and __FILE__ print what is mapped here.
-        f"-ffile-prefix-map={source.parent}=.",
         f"-ffile-prefix-map={toolchain.python_include}=python",
         f"-ffile-prefix-map={pybind11.get_include()}=pybind11",
         f"-isystem{toolchain.python_include}",
@@ -53,7 +54,8 @@ def compile_cxx(source: Path, profile: Profile, toolchain: Toolchain, objects: P
         "-o",
         target,
     ]
-    _succeed(toolchain.run(command), f"compile {source.name}")
+    # A relative name, because the optimiser orders by it what the module is made of: the path of a checkout would show.
+    _succeed(toolchain.run(command, cwd=sources), f"compile {Path(source).name}")
     return target
 
 

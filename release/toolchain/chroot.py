@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -16,19 +17,22 @@ from pathlib import Path
 from release.errors import BrokenEnvironment, WrongUsage
 from release.process import run
 
-# $1 is the root, then come the folders up to "--", then the environment and the command.
+# $1 is the root, $2 and $3 two programs, then come the folders up to "--", then the environment and the command.
 _SCRIPT = """\
-root=$1
-shift
+root=$1 mount=$2 chroot=$3
+shift 3
 while [ "$1" != -- ]; do
-    mount --rbind -- "$1" "$root$1"
+    "$mount" --rbind -- "$1" "$root$1"
     shift
 done
 shift
-exec chroot "$root" /usr/bin/env -i --chdir="$(pwd -P)" "$@"
+exec "$chroot" "$root" /usr/bin/env -i --chdir="$(pwd -P)" "$@"
 """
 _DEVICES = (Path("/dev"), Path("/proc"))
-_NAMESPACES = (("--mount",), ("--mount", "--user", "--map-root-user"))
+_AS_USER = (("--mount", "--user", "--map-root-user"),)
+# The last is for a root folder that is no mount point, as after a plain chroot: unshare cannot make that one private.
+_AS_ROOT = (("--mount",), *_AS_USER, ("--mount", "--propagation", "unchanged"))
+_SUPERUSER_PATH = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"  # not everybody's PATH has them
 _SYSTEM = frozenset({"bin", "dev", "etc", "lib", "lib32", "lib64", "libx32", "proc", "sbin"})
 
 
@@ -42,9 +46,33 @@ def enter(root: Path, *, bind: Sequence[Path], env: Mapping[str, str]) -> tuple[
     for path in visible:
         path.mkdir(parents=True, exist_ok=True)
         Path(f"{root}{path}").mkdir(parents=True, exist_ok=True)
-    folders = map(str, visible)
+    programs = (_program("mount"), _program("chroot"))
     assignments = (f"{name}={value}" for name, value in env.items())
-    return (*_unshare(os.geteuid()), "/bin/sh", "-ec", _SCRIPT, "enter", str(root), *folders, "--", *assignments)
+    script = ("/bin/sh", "-ec", _SCRIPT, "enter", str(root), *programs, *map(str, visible), "--")
+    return (*namespace(), *script, *assignments)
+
+
+@cache
+def namespace() -> tuple[str, ...]:
+    """Return the command prefix that gives mounts of one's own; as root if we are, else as root of a user namespace.
+
+    Raises BrokenEnvironment when this machine lets us have none.
+    """
+    reason = ""
+    for flags in _AS_ROOT if os.geteuid() == 0 else _AS_USER:
+        prefix = (_program("unshare"), *flags)
+        with tempfile.TemporaryDirectory() as folder:
+            tried = run([*prefix, _program("mount"), "--rbind", "/dev", folder], timeout=10)
+            if any(Path(folder).iterdir()):
+                run([_program("umount"), "--lazy", folder], timeout=10)
+                reason = reason or "mounts are seen outside of it"
+            elif tried.returncode == 0:
+                return prefix
+        reason = reason or (tried.tail.splitlines()[0].rstrip(".") if tried.tail else tried.explain())
+    raise BrokenEnvironment(
+        f"This machine lets us have no mounts of our own ({reason}).",
+        remedy="Run as root, or allow user namespaces (in a container: give it CAP_SYS_ADMIN); or put em++ on PATH.",
+    )
 
 
 def resolve(root: Path, path: str) -> Path:
@@ -82,18 +110,7 @@ def _outermost(folders: Iterable[Path], *, last: Path) -> list[Path]:
     return sorted(outer, key=lambda path: (last.is_relative_to(path), path))
 
 
-@cache
-def _unshare(user: int) -> tuple[str, ...]:
-    unshare = shutil.which("unshare")
-    if unshare is None:
-        raise BrokenEnvironment("There is no `unshare` on PATH.", remedy="Install util-linux.")
-    reasons = []
-    for flags in _NAMESPACES[0 if user == 0 else 1 :]:
-        tried = run([unshare, *flags, "/bin/sh", "-c", "mount --bind / /"], timeout=10)
-        if tried.returncode == 0:
-            return (unshare, *flags)
-        reasons.append(tried.tail.splitlines()[-1] if tried.tail else tried.explain())
-    raise BrokenEnvironment(
-        f"This machine lets user {user} make no mounts of their own ({reasons[-1]}).",
-        remedy="Run as root, or allow user namespaces (in a container: give it CAP_SYS_ADMIN); or put em++ on PATH.",
-    )
+def _program(name: str) -> str:
+    if found := shutil.which(name, path=_SUPERUSER_PATH):
+        return found
+    raise BrokenEnvironment(f"There is no `{name}` on this machine.", remedy="Install util-linux, mount and coreutils.")

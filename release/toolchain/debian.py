@@ -10,7 +10,7 @@ from pathlib import Path
 from release.artifacts import replacing_folder, sha256_of, write_atomically
 from release.pins.model import PinSet
 from release.progress import Steps
-from release.toolchain import apt
+from release.toolchain import apt, chroot
 from release.toolchain.installation import Installation, OtherVersion
 
 NAME = "debian"
@@ -29,6 +29,7 @@ def find(pins: PinSet, cache: Path) -> list[Installation]:
 
 def install(pins: PinSet, cache: Path, *, allow_mismatch: bool, steps: Steps) -> Installation:
     """Make a root from Debian sid. Raises BrokenEnvironment when that has another Emscripten, or no mirror answers."""
+    chroot.namespace()  # to know it before and not after the download
     steps.begin("read Debian's package lists")
     archive = apt.debian(cache / "apt")
     candidate = archive.candidate("emscripten") or ""

@@ -176,7 +176,7 @@ def _no_provider(pins: PinSet, reasons: Sequence[Problem]) -> Problem:
         return reasons[0]
     # Another version that is there is the nearest miss: its remedy is the one that helps at once.
     near = [problem for problem in reasons if isinstance(problem, OtherVersion)]
-    said = "; ".join(str(problem).rstrip(".") for problem in reasons)
+    said = "; ".join(dict.fromkeys(str(problem).rstrip(".") for problem in reasons))
     return BrokenEnvironment(
         f"Emscripten {pins.emscripten.version} is not to be had: {said}.", remedy=(near or reasons)[-1].remedy
     )
