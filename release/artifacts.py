@@ -83,3 +83,15 @@ def replacing_folder(folder: Path) -> Iterator[Path]:
         temporary.rename(folder)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def sweep(folder: Path) -> None:
+    """Remove what ``replacing`` and ``replacing_folder`` left in ``folder`` when their process was killed.
+
+    The caller holds the lock of ``folder``: somebody else's half-written file looks just the same.
+    """
+    for leftover in folder.glob(".*.part"):
+        if leftover.is_dir():
+            shutil.rmtree(leftover, ignore_errors=True)
+        else:
+            leftover.unlink()

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from release.artifacts import Artifact, files_below, replacing_folder, write_atomically
+from release.artifacts import Artifact, files_below, replacing_folder, sweep, write_atomically
 from release.errors import BrokenEnvironment
 from release.process import measuring
 from release.progress import Progress
@@ -108,7 +108,7 @@ def key_of(inputs: Inputs) -> str:
 def exclusive(work: Path, *, wait: bool, progress: Progress) -> Iterator[None]:
     """Hold the work dir ``work`` alone; a second run waits, or with ``wait=False`` is told who is there.
 
-    The lock is the kernel's: it goes when its holder dies, however it dies.
+    The lock is the kernel's: it goes when its holder dies, however it dies; what that one left half-done is removed.
     """
     work.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(work / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -126,6 +126,7 @@ def exclusive(work: Path, *, wait: bool, progress: Progress) -> Iterator[None]:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        sweep(work)
         yield
     finally:
         os.close(descriptor)

@@ -90,7 +90,7 @@ def test_the_same_sources_give_the_same_bytes_elsewhere(
     """From another checkout, whose name has a space, in another work dir, with another umask, clock and language."""
     out, _ = released
     elsewhere = triton_wasm(
-        *("release", "--pins", "preview", "--work", tmp_path / "a work dir", "--out", tmp_path / "an out dir"),
+        *("package", "--pins", "preview", "--work", tmp_path / "a work dir"),
         checkout=copy_of_checkout(tmp_path / "another checkout"),
         prefix=("sh", "-c", 'umask 077; exec "$@"', "sh"),
         TZ="Pacific/Auckland",
@@ -98,4 +98,4 @@ def test_the_same_sources_give_the_same_bytes_elsewhere(
     )
     assert elsewhere.returncode == 0, elsewhere.stderr
     for name in PACKAGE:
-        assert (tmp_path / "an out dir" / name).read_bytes() == (out / name).read_bytes(), name
+        assert (tmp_path / "a work dir" / "package" / name).read_bytes() == (out / name).read_bytes(), name

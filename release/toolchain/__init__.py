@@ -5,6 +5,6 @@
 """
 
 from release.toolchain.model import Tool, Toolchain
-from release.toolchain.prepare import prepare
+from release.toolchain.providers import prepare
 
 __all__ = ["Tool", "Toolchain", "prepare"]

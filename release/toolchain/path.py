@@ -28,7 +28,7 @@ def install(pins: PinSet, cache: Path, *, allow_mismatch: bool, steps: Steps) ->
     """Refuse: what is on PATH is the user's."""
     missing = [name for name in ("em++", "wasm-opt") if not shutil.which(name)]
     raise BrokenEnvironment(
-        f"There is no {' and no '.join(missing) or 'fitting em++'} on PATH.",
+        f"There is no {' and no '.join(missing)} on PATH.",
         remedy=f"Put Emscripten {pins.emscripten.version} on PATH.",
     )
 

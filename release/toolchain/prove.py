@@ -129,11 +129,10 @@ def _compiler_files(installation: Installation, bind: Sequence[Path]) -> Iterato
     suffix = f"-{said['CLANG_ADD_VERSION']}" if said["CLANG_ADD_VERSION"].isdigit() else ""
     for tool in ("clang", "wasm-ld"):
         yield from _program_files(installation, f"{said['LLVM_ROOT']}/{tool}{suffix}", bind)
+    yield from _program_files(installation, "em++", bind)
     root = installation.on_this_machine(said["EMSCRIPTEN_ROOT"])
     if not (root / "emcc.py").is_file():
-        # A script that calls em++ somewhere else: all there is to see is the script.
-        yield from _program_files(installation, "em++", bind)
-        return
+        return  # em++ is a script that calls another one somewhere else: all there is to see is the script
     for folder in (root, root / "tools", root / "src"):
         yield from sorted(path for path in folder.iterdir() if path.suffix in (".py", ".mjs", ".js", ".txt"))
     for part in ("src", "system", "third_party"):
@@ -144,7 +143,7 @@ def _compiler_files(installation: Installation, bind: Sequence[Path]) -> Iterato
 def _program_files(installation: Installation, program: str, bind: Sequence[Path]) -> Iterator[Path]:
     """Name a program's file and those of the libraries of LLVM and Binaryen that hold what it does."""
     located = installation.run(["sh", "-c", 'p=$(command -v "$0") && echo "=> $p" && ldd "$p"', program], bind=bind)
-    for name in re.findall(r"=> (/\S+)", located.output):
+    for name in re.findall(r"=> (/.+?)(?: \(0x[0-9a-f]+\))?$", located.output, re.MULTILINE):
         if Path(name).name.startswith(("lib", "ld-")) and not re.search(r"lib(LLVM|clang|lld|binaryen)", name):
             continue  # the C library and its like are no part of what a compiler decides
         if (path := installation.on_this_machine(name)).is_file():

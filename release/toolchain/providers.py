@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from release.artifacts import sha256_of_tree
-from release.errors import BrokenEnvironment, Problem
+from release.errors import BrokenEnvironment, Problem, WrongUsage
 from release.pins.model import PinSet
 from release.places import CHECKOUT
 from release.progress import Progress, Steps
@@ -127,6 +127,8 @@ class _Work:
                     if not isinstance(problem, OtherVersion):
                         provider.remove(installation)
         for provider in providers:
+            if provider is path and path.find(self._pins, self._home):
+                continue  # looked at above, and nothing else can come of it
             try:
                 installation = provider.install(
                     self._pins, self._home, allow_mismatch=self._allow_mismatch, steps=self._steps
@@ -165,7 +167,7 @@ def _providers() -> Sequence[ModuleType]:
         return PROVIDERS
     if found := [provider for provider in PROVIDERS if chosen == provider.NAME]:
         return found
-    raise BrokenEnvironment(
+    raise WrongUsage(
         f"{VARIABLE} is {chosen!r}, which is no provider.",
         remedy=f"Set it to one of: {', '.join(provider.NAME for provider in PROVIDERS)}; or leave it unset.",
     )
