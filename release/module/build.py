@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,6 +14,9 @@ from release.pins.model import Profile
 from release.process import Completed
 from release.progress import Steps
 from release.toolchain.model import Toolchain
+
+_LITTLE_SPACE = 1 << 24
+_LONGEST_ERROR = 300
 
 STEPS = 2
 """Steps that ``build_sample`` counts besides one for each source file."""
@@ -29,7 +33,7 @@ def build_sample(
     members = [compile_cxx(name, sources, profile, toolchain, objects, steps) for name in sample.archive]
     own = [compile_cxx(name, sources, profile, toolchain, objects, steps) for name in sample.objects]
     steps.begin(f"archive {archive.name}")
-    _succeed(toolchain.run(["emar", "crs", archive, *members]), f"archive {archive.name}")
+    _succeed(toolchain.run(["emar", "crs", archive, *members]), f"archive {archive.name}", objects)
     steps.begin(f"link {output.name}")
     link(own, [archive], sample.init, profile, toolchain, output)
 
@@ -55,7 +59,7 @@ def compile_cxx(
         target,
     ]
     # A relative name, because the optimiser orders by it what the module is made of: the path of a checkout would show.
-    _succeed(toolchain.run(command, cwd=sources), f"compile {Path(source).name}")
+    _succeed(toolchain.run(command, cwd=sources), f"compile {Path(source).name}", objects)
     return target
 
 
@@ -81,18 +85,28 @@ def link(
         "-o",
         output,
     ]
-    _succeed(toolchain.run(command), f"link {output.name}")
+    _succeed(toolchain.run(command), f"link {output.name}", output.parent)
     if not output.is_file():
         raise Finding(
             f"em++ ended well but wrote no {output.name}.", remedy="Run again with --debug and read its output."
         )
 
 
-def _succeed(completed: Completed, task: str) -> None:
+def _succeed(completed: Completed, task: str, folder: Path) -> None:
+    """Raise what a tool that wrote into ``folder`` has failed with, if it has."""
     if completed.returncode == 0:
         return
-    if "No space left on device" in completed.output:
-        raise BrokenEnvironment(f"The disk is full: cannot {task}.", remedy="Free some space and run the same command.")
-    errors = [line for line in completed.output.splitlines() if "error:" in line] or completed.tail.splitlines()[-1:]
-    detail = f": {errors[0].strip()}" if errors else ""
-    raise Finding(f"Cannot {task}: {completed.explain()}{detail}", remedy="Mend the source, or run with --debug.")
+    # A linker writes through a memory map: on a full disk it gets no error, it is killed by SIGBUS.
+    free = shutil.disk_usage(folder).free
+    if "No space left on device" in completed.output or ("SIGBUS" in completed.output and free < _LITTLE_SPACE):
+        raise BrokenEnvironment(
+            f"The disk is full: cannot {task}, {folder} has {free:,} bytes left.",
+            remedy="Free some space and run the same command.",
+        )
+    lines = completed.tail.splitlines() or [""]
+    errors = [line for line in completed.output.splitlines() if "error:" in line] or lines[-1:]
+    # em++ repeats the whole command when a tool of its own fails; that tool's own words say more.
+    first = next((line for line in errors if "em++: error" not in line), errors[0]).strip()[:_LONGEST_ERROR]
+    raise Finding(
+        f"Cannot {task}: {completed.explain()}{first and f': {first}'}", remedy="Mend the source, or run with --debug."
+    )

@@ -62,9 +62,12 @@ def namespace() -> tuple[str, ...]:
     for flags in _AS_ROOT if os.geteuid() == 0 else _AS_USER:
         prefix = (_program("unshare"), *flags)
         with tempfile.TemporaryDirectory() as folder:
-            tried = run([*prefix, _program("mount"), "--rbind", "/dev", folder], timeout=10)
-            if any(Path(folder).iterdir()):
-                run([_program("umount"), "--lazy", folder], timeout=10)
+            source, target = Path(folder) / "source" / "seen", Path(folder) / "target"
+            source.mkdir(parents=True)
+            target.mkdir()
+            tried = run([*prefix, _program("mount"), "--bind", source.parent, target], timeout=10)
+            if (target / source.name).exists():
+                run([_program("umount"), target], timeout=10)
                 reason = reason or "mounts are seen outside of it"
             elif tried.returncode == 0:
                 return prefix

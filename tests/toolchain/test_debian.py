@@ -101,7 +101,7 @@ class TestEnter:
     def test_mounts_that_would_leak_are_refused(self, tmp_path: Path) -> None:
         """In a plain chroot whose mounts are shared, nothing can make ours private: it must be seen and undone."""
         program = (
-            "import tempfile; from pathlib import Path; from release.toolchain import chroot\n"
+            "from pathlib import Path; from release.toolchain import chroot\n"
             "chroot._AS_ROOT = (('--mount', '--propagation', 'unchanged'),)\n"
             "before = Path('/proc/self/mountinfo').read_text()\n"
             "try: chroot.namespace()\n"
@@ -124,7 +124,7 @@ class TestArchive:
     def test_no_network_is_seen_within_seconds(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(apt.MIRROR_VARIABLE, CLOSED)
         started = time.monotonic()
-        with pytest.raises(BrokenEnvironment, match="Cannot fetch the Debian package lists: .*onnect") as caught:
+        with pytest.raises(BrokenEnvironment, match=r"Cannot fetch the Debian package lists: .*onnect") as caught:
             apt.debian(tmp_path)
         assert time.monotonic() - started < 15
         assert apt.MIRROR_VARIABLE in caught.value.remedy
@@ -171,7 +171,8 @@ def test_two_runs_build_one_root_and_a_broken_one_is_built_again(
     program = (
         "import sys; from pathlib import Path; from release.pins.load import load_pins\n"
         "from release.progress import Progress; from release.toolchain import prepare\n"
-        "print(prepare(load_pins('preview'), cache=Path(sys.argv[1]), allow_mismatch=False, progress=Progress()).provider)"
+        "pins, cache = load_pins('preview'), Path(sys.argv[1])\n"
+        "print(prepare(pins, cache=cache, allow_mismatch=False, progress=Progress()).provider)"
     )
     both = [
         subprocess.Popen(
