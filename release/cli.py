@@ -23,6 +23,7 @@ from release.progress import Progress
 if TYPE_CHECKING:
     from release.pipeline import Request
 
+_PINS = "preview"  # the one that can be built anywhere
 _DISK = {errno.ENOSPC: "The disk is full", errno.EDQUOT: "The disk quota is used up", errno.EROFS: "It is read-only"}
 
 
@@ -99,7 +100,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_pins(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--pins", metavar="PINS", required=True, help="a pin set, by name or path")
+    parser.add_argument(
+        "--pins", metavar="PINS", default=_PINS, help=f"a pin set, by name or path ({_PINS} by default)"
+    )
     parser.add_argument(
         "--allow-toolchain-mismatch", action="store_true", help="go on with other tool versions; the manifest says so"
     )

@@ -24,7 +24,8 @@ class Completed:
     """How a program ended.
 
     ``returncode`` is negative for a signal, as in ``subprocess``; ``peak_memory`` is the largest resident set, in
-    bytes, of any one process among the program and its children; ``output`` is stdout and stderr together.
+    bytes, of any one process among the program and its children, and never less than our own when it was started, for
+    so the kernel counts; ``output`` is stdout and stderr together.
     """
 
     command: tuple[str, ...]
