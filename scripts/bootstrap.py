@@ -158,7 +158,9 @@ def _pip(folder: Path) -> tuple[list[str], dict[str, str]]:
     if not list(unpacked.glob(_PIP_WHEEL)):
         _say("no pip here: take it from a Debian package")
         with _replacing(unpacked) as temporary:
-            unpack(Apt(folder / "apt").download("python3-pip-whl"), temporary)
+            apt = Apt(folder / "apt")
+            unpack(apt.download("python3-pip-whl"), temporary)
+            shutil.rmtree(apt.folder)
     # The distribution's pip is made for the distribution's Python; ours may be another, and newer.
     python = _SYSTEM_PYTHON if Path(_SYSTEM_PYTHON).exists() else sys.executable
     return [python, "-m", "pip"], {"PYTHONPATH": str(next(unpacked.glob(_PIP_WHEEL)))}

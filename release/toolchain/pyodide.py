@@ -49,7 +49,7 @@ def install_pyodide(pins: PinSet, cache: Path, progress: Progress) -> Path:
         if not _is_whole(folder):
             sweep(folder.parent)
             with replacing_folder(folder) as temporary:
-                _unpack(_download(pins, cache, temporary), temporary)
+                _unpack(_download(pins, temporary), temporary)
                 write_atomically(temporary / _TREE, sha256_of_tree(temporary / "package"))
     return folder / "package"
 
@@ -92,7 +92,7 @@ def _is_whole(folder: Path) -> bool:
         return False
 
 
-def _download(pins: PinSet, cache: Path, into: Path) -> Path:
+def _download(pins: PinSet, into: Path) -> Path:
     wanted = f"pyodide@{pins.pyodide.version}"
     # Away from any package.json, which npm would take for the project it works in.
     with tempfile.TemporaryDirectory() as elsewhere:
@@ -105,7 +105,7 @@ def _download(pins: PinSet, cache: Path, into: Path) -> Path:
                 "--pack-destination",
                 into,
                 "--cache",
-                home(cache) / "npm",
+                elsewhere,
                 *_PATIENCE,
             ],
             cwd=Path(elsewhere),

@@ -104,8 +104,9 @@ def _headers(pins: PinSet, cache: Path, source: Path | None) -> Iterator[tuple[P
         yield _pick(source, minor)
         return
     with tempfile.TemporaryDirectory(prefix=".headers.", suffix=".part", dir=cache) as unpacked:
-        packages = apt.debian(cache / "apt").download([f"libpython{minor}-dev"], dependencies=False)
-        apt.unpack(packages, Path(unpacked))
+        archive = apt.debian(cache / "apt")
+        apt.unpack(archive.download([f"libpython{minor}-dev"], dependencies=False), Path(unpacked))
+        archive.forget_downloads()
         yield _pick(Path(unpacked), minor)
 
 
