@@ -38,8 +38,8 @@ def check_package(
 
     ``imports`` are imported after loading, and belong to it. Output and files of a case are kept in the folder
     ``keep/LOADER/CASE``, emptied before. ``expected_sha256`` gives the digests of wheel and zip by bare file name;
-    left out, they are what the files have now. ``at_once`` processes run side by side: by default one for two cores,
-    as each takes one and a half cores while it loads and up to 1 GB. Results are in the order of loaders, then cases.
+    left out, they are what the files have now. ``at_once`` processes run side by side: by default one for each core
+    up to four, as each takes up to 1 GB. Results are in the order of loaders, then cases.
 
     Raises WrongUsage for a package without its files or digests, BrokenEnvironment when Node or Pyodide is missing.
     """
@@ -90,7 +90,7 @@ def _run_all(attempts: Sequence[Attempt], at_once: int, progress: Progress) -> l
 
 
 def _default_at_once() -> int:
-    return max(1, min(_MOST_AT_ONCE, (os.cpu_count() or 1) // 2))
+    return min(_MOST_AT_ONCE, os.cpu_count() or 1)
 
 
 def _digests(package: Package, expected: Mapping[str, str] | None) -> dict[str, str]:
