@@ -76,6 +76,12 @@ def _parser() -> argparse.ArgumentParser:
     _add_pins(toolchain)
     toolchain.set_defaults(run=_toolchain)
 
+    sources = commands.add_parser("sources", help="find or fetch Triton and LLVM and see whether they belong together")
+    _add_pins(sources)
+    sources.add_argument("--accept-llvm", action="store_true", help="go on with another LLVM; the manifest says so")
+    sources.add_argument("--allow-dirty", action="store_true", help="take checkouts with local changes, likewise")
+    sources.set_defaults(run=_sources)
+
     audit = commands.add_parser("audit", help="audit a side module")
     _add_pins(audit)
     audit.add_argument("file", metavar="FILE", type=Path)
@@ -155,6 +161,22 @@ def _toolchain(options: argparse.Namespace) -> int:
     print(f"Python headers in {tools.python_include}")
     for mismatch in tools.mismatches:
         print(f"accepted: {mismatch}")
+    return 0
+
+
+def _sources(options: argparse.Namespace) -> int:
+    from release.pins.load import load_pins
+    from release.sources import describe, provide_sources
+
+    pins = load_pins(options.pins)
+    sources = provide_sources(
+        pins,
+        cache=cache_folder(),
+        progress=Progress(quiet=options.quiet),
+        accept_llvm=options.accept_llvm,
+        allow_dirty=options.allow_dirty,
+    )
+    print(describe(pins, sources))
     return 0
 
 

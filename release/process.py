@@ -8,7 +8,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,11 +80,13 @@ def run(
     env: Mapping[str, str] | None = None,
     stdin: str | None = None,
     timeout: float | None = None,
+    on_line: Callable[[str], None] | None = None,
 ) -> Completed:
     """Run ``command`` to its end and say how that was; the caller judges the return code.
 
     The program leads a process group of its own. The whole group is ended when ``timeout`` (seconds) passes or when
-    this process is interrupted, so nothing is left running. ``env`` is added to our own environment.
+    this process is interrupted, so nothing is left running. ``env`` is added to our own environment. ``on_line`` gets
+    each line of the output as it comes, in a thread of its own; it must not raise.
 
     Raises BrokenEnvironment when the program does not exist or may not be run.
     """
@@ -107,7 +109,7 @@ def run(
         ) from error
 
     chunks: list[bytes] = []
-    reader = threading.Thread(target=_drain, args=(process, chunks), daemon=True)
+    reader = threading.Thread(target=_drain, args=(process, chunks, on_line), daemon=True)
     reader.start()
     expired = threading.Event()
     timer = threading.Timer(timeout, _expire, args=(process, expired)) if timeout is not None else None
@@ -139,10 +141,17 @@ def run(
     )
 
 
-def _drain(process: subprocess.Popen[bytes], chunks: list[bytes]) -> None:
+def _drain(process: subprocess.Popen[bytes], chunks: list[bytes], on_line: Callable[[str], None] | None) -> None:
     assert process.stdout is not None  # noqa: S101 - for the type checker: run() always asks for a pipe
+    rest = b""
     while chunk := process.stdout.read1(1 << 16):  # type: ignore[attr-defined]
         chunks.append(chunk)
+        if on_line is not None:
+            *lines, rest = (rest + chunk).split(b"\n")
+            for line in lines:
+                on_line(line.decode(errors="replace"))
+    if on_line is not None and rest:
+        on_line(rest.decode(errors="replace"))
 
 
 def _feed(process: subprocess.Popen[bytes], text: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from release.errors import WrongUsage
-from release.pins.model import PinSet, Profile
+from release.pins.model import LLVMProfile, PinSet, Profile
 from release.places import CHECKOUT
 from release.toml import parse_toml
 
@@ -42,11 +42,20 @@ def load_profile(name: str, pins: PinSet) -> Profile:
         raise WrongUsage(
             f"Pin set {pins.name} has no profile {name!r}.", remedy=f"Choose one of: {', '.join(pins.profiles)}."
         )
-    path = PINS / "profiles" / f"{name}.toml"
+    return parse_toml(_profile(PINS / "profiles", name), Profile, help_page=_HELP)
+
+
+def load_llvm_profile(name: str = "full-lto") -> LLVMProfile:
+    """Read the LLVM profile ``name``: how LLVM is configured, whatever the pin set."""
+    return parse_toml(_profile(PINS / "llvm", name), LLVMProfile, help_page="docs/llvm.md")
+
+
+def _profile(folder: Path, name: str) -> Path:
+    path = folder / f"{name}.toml"
     if not path.is_file():
-        known = ", ".join(sorted(other.stem for other in path.parent.glob("*.toml")))
+        known = ", ".join(sorted(other.stem for other in folder.glob("*.toml")))
         raise WrongUsage(f"There is no flag profile {name!r}.", remedy=f"Write {path}, or name one of: {known}.")
-    return parse_toml(path, Profile, help_page=_HELP)
+    return path
 
 
 def _find(name_or_path: str) -> Path:

@@ -1,0 +1,38 @@
+"""Trees with just the files that say what a tree is."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+PREVIEW_LLVM = "0729a74e66aeeb7a9839d80bfd64fc49b2e69f52"
+PYBIND11 = "find_package(pybind11 CONFIG REQUIRED)\n"
+NANOBIND = "find_package(nanobind CONFIG REQUIRED)\n"
+
+
+def lay(root: Path, files: Mapping[str, object]) -> Path:
+    """Write files below ``root``; what is not text becomes JSON."""
+    for name, content in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content if isinstance(content, str) else json.dumps(content, indent=2) + "\n")
+    return root
+
+
+def triton(root: Path, more: Mapping[str, object] | None = None, *, llvm: str = PREVIEW_LLVM) -> Path:
+    """A Triton of the kind that the preview pins name, with ``more`` files."""
+    return lay(
+        root,
+        {
+            "python/triton/__init__.py": "__version__ = '3.6.0'\n",
+            "CMakeLists.txt": PYBIND11,
+            "cmake/llvm-hash.txt": f"{llvm}\n",
+            **(more or {}),
+        },
+    )
+
+
+def llvm(root: Path, *version: object) -> Path:
+    """An LLVM of version ``22, 1, 8`` or ``23, 0, 0, "git"``."""
+    names = ("MAJOR", "MINOR", "PATCH", "SUFFIX")
+    lines = [f"  set(LLVM_VERSION_{name} {part})\n" for name, part in zip(names, version, strict=False)]
+    return lay(root, {"cmake/Modules/LLVMVersion.cmake": "".join(lines), "llvm/CMakeLists.txt": "project(LLVM)\n"})
