@@ -1,0 +1,1 @@
+"""One module for each kind of kernel; each declares ``KERNELS``."""

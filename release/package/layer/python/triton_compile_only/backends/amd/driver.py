@@ -1,0 +1,3 @@
+"""No driver."""
+
+from triton_compile_only.backends.driver import NoDriver as NoDriver
