@@ -60,7 +60,7 @@ class Pipeline:
         self._request = request
         self._progress = progress
         self._sample = load_sample()
-        self._stages: list[Stage] = []
+        self._stages: dict[str, Stage] = {}
 
     @property
     def work(self) -> Path:
@@ -158,7 +158,7 @@ class Pipeline:
             why=module.why,
             ladder=variants,
             assets=assets(released),
-            stages=tuple(StageRecord.model_validate(stage, from_attributes=True) for stage in self._stages),
+            stages=tuple(StageRecord.model_validate(stage, from_attributes=True) for stage in self._stages.values()),
         )
         sizes = SizesReport(module=module.path.name, why=module.why, variants=variants, assets=assets(released))
 
@@ -271,7 +271,7 @@ class Pipeline:
     def _run(self, name: str, *, inputs: Mapping[str, Any], build: Any) -> Stage:
         folder = self._request.work / name
         stage = run_stage(name, folder, inputs=inputs, build=build, progress=self._progress, force=self._request.force)
-        self._stages.append(stage)
+        self._stages[name] = stage
         return stage
 
 

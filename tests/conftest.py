@@ -1,5 +1,6 @@
 """What the tests share: the real toolchain, and the sample built once with it by the project's own pipeline."""
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,9 @@ from release.pipeline import Pipeline, Request
 from release.places import cache_folder
 from release.progress import Progress
 from release.toolchain.model import Toolchain
+
+# A shell that starts us in the background has us ignore Ctrl-C, and so would the programs that tests interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

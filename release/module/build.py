@@ -34,8 +34,9 @@ def build_sample(
     own = [compile_cxx(name, sources, profile, toolchain, objects, steps) for name in sample.objects]
     steps.begin(f"archive {archive.name}")
     _succeed(toolchain.run(["emar", "crs", archive, *members]), f"archive {archive.name}", objects)
-    steps.begin(f"link {output.name}")
-    link(own, [archive], sample.init, profile, toolchain, output)
+    fixed = _fixed_addresses(toolchain)
+    steps.begin(f"link {output.name}{'' if fixed else ' (not reproducible: addresses cannot be fixed here)'}")
+    link([*(path.name for path in own), archive.name], objects, sample.init, profile, toolchain, output)
 
 
 def compile_cxx(
@@ -63,33 +64,29 @@ def compile_cxx(
     return target
 
 
-def link(
-    objects: Sequence[Path],
-    archives: Sequence[Path],
-    init: str,
-    profile: Profile,
-    toolchain: Toolchain,
-    output: Path,
-) -> None:
-    """Link a side module that exports just ``init`` (``PyInit_…``).
+def link(names: Sequence[str], folder: Path, init: str, profile: Profile, toolchain: Toolchain, output: Path) -> None:
+    """Link objects and archives, named below ``folder``, to a side module that exports just ``init`` (``PyInit_…``).
 
     With no export list everything is collected and em++ still exits with 0, so the list is this function's business
     and not the profile's; the audit looks at what came out.
     """
-    command: list[str | Path] = [
-        "em++",
-        *profile.link.flags,
-        f"-sEXPORTED_FUNCTIONS=_{init}",
-        *objects,
-        *archives,
-        "-o",
-        output,
-    ]
-    _succeed(toolchain.run(command), f"link {output.name}", output.parent)
+    flags = [*profile.link.flags, f"-sEXPORTED_FUNCTIONS=_{init}"]
+    command: list[str | Path] = [*_fixed_addresses(toolchain), "em++", *flags, *names, "-o", output]
+    _succeed(toolchain.run(command, cwd=folder), f"link {output.name}", output.parent)
     if not output.is_file():
         raise Finding(
             f"em++ ended well but wrote no {output.name}.", remedy="Run again with --debug and read its output."
         )
+
+
+def _fixed_addresses(toolchain: Toolchain) -> tuple[str, ...]:
+    """Return the prefix that starts a program at the same addresses each time, or nothing where that is not allowed.
+
+    wasm-ld orders by address some of what link-time optimisation makes: the same objects came out as one of two
+    modules, as the kernel placed the heap. Containers may forbid the system call.
+    """
+    prefix = ("setarch", "--addr-no-randomize")
+    return prefix if toolchain.run([*prefix, "true"]).returncode == 0 else ()
 
 
 def _succeed(completed: Completed, task: str, folder: Path) -> None:
