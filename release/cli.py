@@ -82,6 +82,18 @@ def _parser() -> argparse.ArgumentParser:
     sources.add_argument("--allow-dirty", action="store_true", help="take checkouts with local changes, likewise")
     sources.set_defaults(run=_sources)
 
+    llvm = commands.add_parser("llvm", help="build LLVM for WebAssembly, or take it from the cache")
+    _add_pins(llvm)
+    llvm.add_argument("--profile", metavar="NAME", default="full-lto", help="how it is configured (full-lto)")
+    llvm.add_argument("--work", metavar="DIR", type=Path, help="where it is built (in the cache by default)")
+    llvm.add_argument("--jobs", metavar="N", type=int, help="compilers at once (what cores and memory allow)")
+    llvm.add_argument("--key-only", action="store_true", help="print the cache key and the folder to cache, and end")
+    llvm.add_argument("--force", action="store_true", help="build, whatever is there")
+    llvm.add_argument("--no-wait", action="store_true", help="fail when another run works in the same folder")
+    llvm.add_argument("--accept-llvm", action="store_true", help="go on with another LLVM than Triton asks for")
+    llvm.add_argument("--allow-dirty", action="store_true", help="take checkouts with local changes")
+    llvm.set_defaults(run=_llvm)
+
     audit = commands.add_parser("audit", help="audit a side module")
     _add_pins(audit)
     audit.add_argument("file", metavar="FILE", type=Path)
@@ -177,6 +189,55 @@ def _sources(options: argparse.Namespace) -> int:
         allow_dirty=options.allow_dirty,
     )
     print(describe(pins, sources))
+    return 0
+
+
+def _llvm(options: argparse.Namespace) -> int:
+    from release.llvm import DirectoryStore, LLVMRequest, build_llvm, llvm_key
+    from release.pins.load import load_llvm_profile, load_pins
+    from release.pins.upstream import MAIN
+    from release.sources import provide_sources
+    from release.stage import exclusive
+    from release.toolchain import prepare
+
+    pins, profile = load_pins(options.pins), load_llvm_profile(options.profile)
+    cache, progress = cache_folder(), Progress(quiet=options.quiet)
+    work = (options.work or cache / "work" / f"{pins.name}-{profile.name}").resolve()
+    sources = provide_sources(
+        pins, cache=cache, progress=progress, accept_llvm=options.accept_llvm, allow_dirty=options.allow_dirty
+    )
+    with exclusive(work, wait=not options.no_wait, progress=progress):
+        request = LLVMRequest(
+            source=sources.fixed(MAIN, work),
+            version=sources.llvm_trees[MAIN].version,
+            digest=sources.llvm[MAIN].digest,
+            triton=sources.triton.path,
+            profile=profile,
+            fixups=tuple(fixup for fixup in sources.fixups if fixup.source == MAIN),
+        )
+        tools = prepare(
+            pins,
+            cache=cache,
+            allow_mismatch=options.allow_toolchain_mismatch,
+            progress=progress,
+            bind=[work, request.source],
+        )
+        store = DirectoryStore(folder=cache / "llvm", progress=progress)
+        if options.key_only:
+            key = llvm_key(request, tools)
+            print(f"key={key}\npath={store.entry(key)}")
+            return 0
+        libraries = build_llvm(
+            request,
+            tools,
+            work=work,
+            cache=cache,
+            store=store,
+            progress=progress,
+            jobs=options.jobs,
+            force=options.force,
+        )
+    print(libraries.prefix)
     return 0
 
 

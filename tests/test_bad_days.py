@@ -128,11 +128,13 @@ def test_a_folder_of_somebody_else_is_not_overwritten(tmp_path: Path) -> None:
 
 def test_a_pin_set_with_a_typo_is_refused_in_one_sentence(tmp_path: Path) -> None:
     path = tmp_path / "typo.toml"
-    path.write_text((CHECKOUT / "pins" / "preview.toml").read_text().replace("integrity", "integrety"))
+    text = (CHECKOUT / "pins" / "preview.toml").read_text().replace("integrity", "integrety")
+    path.write_text(text)
+    line = next(number for number, line in enumerate(text.splitlines(), start=1) if "integrety" in line)
     refused = triton_wasm("release", "--pins", path, "--out", tmp_path / "out")
     assert refused.returncode == 2
     assert refused.stderr.splitlines() == [
-        f"triton-wasm: {path}:18: pyodide.integrety: unknown key.",
+        f"triton-wasm: {path}:{line}: pyodide.integrety: unknown key.",
         "  Write 'integrity' instead of 'integrety'.",
     ]
 

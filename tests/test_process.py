@@ -86,3 +86,15 @@ def test_runs_in_threads_do_not_mix(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert sorted(outputs) == [f"{n}\n" for n in range(8)]
+
+
+def test_lines_are_told_as_they_come() -> None:
+    seen: list[tuple[str, float]] = []
+    started = time.monotonic()
+    done = run(
+        ["sh", "-c", "echo one; sleep 1; printf 'two\\nth'; printf ree"],
+        on_line=lambda line: seen.append((line, time.monotonic() - started)),
+    )
+    assert [line for line, _ in seen] == ["one", "two", "three"]
+    assert seen[0][1] < 0.9 < seen[1][1]
+    assert done.output == "one\ntwo\nthree"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -71,7 +72,9 @@ def link(names: Sequence[str], folder: Path, init: str, profile: Profile, toolch
     and not the profile's; the audit looks at what came out.
     """
     flags = [*profile.link.flags, f"-sEXPORTED_FUNCTIONS=_{init}"]
-    command: list[str | Path] = [*_fixed_addresses(toolchain), "em++", *flags, *names, "-o", output]
+    # Relative names, because the length of a path moves everything that the linker allocates after it.
+    written = os.path.relpath(output, folder)
+    command = [*_fixed_addresses(toolchain), "em++", *flags, *names, "-o", written]
     _succeed(toolchain.run(command, cwd=folder), f"link {output.name}", output.parent)
     if not output.is_file():
         raise Finding(
@@ -82,8 +85,9 @@ def link(names: Sequence[str], folder: Path, init: str, profile: Profile, toolch
 def _fixed_addresses(toolchain: Toolchain) -> tuple[str, ...]:
     """Return the prefix that starts a program at the same addresses each time, or nothing where that is not allowed.
 
-    wasm-ld orders by address some of what link-time optimisation makes: the same objects came out as one of two
-    modules, as the kernel placed the heap. Containers may forbid the system call.
+    LLVM 21 mends mismatched unwind destinations of WebAssembly in the order of addresses: the same objects came out as
+    one of two modules that differ in a `try … delegate`, as the kernel placed the heap. Containers may forbid the
+    system call.
     """
     prefix = ("setarch", "--addr-no-randomize")
     return prefix if toolchain.run([*prefix, "true"]).returncode == 0 else ()

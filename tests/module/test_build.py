@@ -18,7 +18,12 @@ def test_the_same_objects_give_the_same_module(pins: PinSet, toolchain: Toolchai
     with Progress(quiet=True).steps("link", 4) as steps:
         build_sample(sample, SAMPLE, profile, toolchain, output=output, objects=tmp_path, steps=steps)
     digests = {hashlib.sha256(output.read_bytes()).hexdigest()}
-    for _ in range(5):
-        link(["module.o", "libexprc.a"], tmp_path, sample.init, profile, toolchain, output)
+    elsewhere = tmp_path / "a folder with quite a long name that moves the heap of whoever keeps it"
+    elsewhere.mkdir()
+    for name in ("module.o", "libexprc.a"):
+        (elsewhere / name).write_bytes((tmp_path / name).read_bytes())
+    for folder in (tmp_path, elsewhere, tmp_path, elsewhere, elsewhere):
+        output = folder / "module.wasm"
+        link(["module.o", "libexprc.a"], folder, sample.init, profile, toolchain, output)
         digests.add(hashlib.sha256(output.read_bytes()).hexdigest())
     assert len(digests) == 1

@@ -1,0 +1,113 @@
+"""The LLVM stage: from a source tree to an install prefix, or out of a store, and never half of one.
+
+The build tree lives in the work dir under its final name until the prefix is whole. Interrupted at any point, the same
+call goes on with the next object; only the prefix is made in one go.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from release.errors import Finding, Problem, WrongUsage
+from release.llvm.configure import PREFIX, configure
+from release.llvm.key import LLVMRequest, key_inputs
+from release.llvm.machine import DISK, DISK_FOR_GENERATORS, jobs_for, link_jobs_for, look, needs, size_of
+from release.llvm.ninja import ninja
+from release.llvm.store import Store
+from release.llvm.tablegen import find_generators
+from release.progress import Progress
+from release.stage import Stage, key_of, run_stage
+from release.toolchain.model import Toolchain
+
+NAME = "llvm"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LLVMLibraries:
+    """The installed libraries: their prefix, the key of what they were made from, LLVM's version, and the record."""
+
+    prefix: Path
+    key: str
+    version: str
+    stage: Stage
+
+
+def build_llvm(
+    request: LLVMRequest,
+    toolchain: Toolchain,
+    *,
+    work: Path,
+    cache: Path,
+    store: Store,
+    progress: Progress,
+    jobs: int | None = None,
+    force: bool = False,
+) -> LLVMLibraries:
+    """Put the libraries into ``work``/llvm: as they are there, from ``store``, or built and then put into ``store``.
+
+    Commands of ``toolchain`` must see ``work`` and the source. ``jobs`` is the number of compilers at once, by default
+    what cores and memory allow. ``force`` builds in any case. Raises BrokenEnvironment when the machine has not the
+    disk, the memory or the tools, Finding when LLVM does not configure or compile, WrongUsage for no ``jobs``.
+    """
+    if jobs is not None and jobs < 1:
+        raise WrongUsage(f"{jobs} compilers at once build nothing.", remedy="Give --jobs 1 or more.")
+    work = work.resolve()
+    inputs = key_inputs(request, toolchain)
+    key = key_of(inputs)
+    tree = work / f"{NAME}-build-{key[:12]}"
+
+    def build(folder: Path) -> None:
+        prefix = folder / "prefix"
+        if not force and store.get(key, prefix):
+            progress.done(NAME, "taken from the store")
+            return
+        for other in work.glob(f"{NAME}-build-*"):
+            if other != tree:
+                shutil.rmtree(other)  # of an LLVM that nobody asks for any more
+        _make(request, toolchain, tree, prefix, cache=cache, jobs=jobs, progress=progress)
+        keep(store, key, prefix, progress)
+
+    stage = run_stage(NAME, work / NAME, inputs=inputs, build=build, progress=progress, force=force)
+    if tree.exists() and not stage.reused:
+        shutil.rmtree(tree)
+    return LLVMLibraries(prefix=stage.folder / "prefix", key=key, version=request.version, stage=stage)
+
+
+def keep(store: Store, key: str, prefix: Path, progress: Progress) -> None:
+    """Put the prefix into the store; an hour's work is not thrown away because that has no room."""
+    try:
+        store.put(key, prefix)
+    except (OSError, Problem) as error:
+        progress.note(f"  LLVM is built and not kept in the store: {str(error).rstrip('.')}.")
+
+
+def _make(
+    request: LLVMRequest,
+    toolchain: Toolchain,
+    tree: Path,
+    prefix: Path,
+    *,
+    cache: Path,
+    jobs: int | None,
+    progress: Progress,
+) -> None:
+    machine = look(tree.parent)
+    jobs = jobs or jobs_for(machine)
+    generators = find_generators(request.version, toolchain, cache=cache, progress=progress)
+    disk = DISK + (0 if generators.folder else DISK_FOR_GENERATORS)
+    progress.note(f"  {needs(machine, jobs, disk=max(disk - size_of(tree), 0))}")
+    progress.note(f"  Its table generators are {generators.what}.")
+    link_jobs = link_jobs_for(machine, jobs)
+    configure(request, toolchain, tree, generators=generators, link_jobs=link_jobs, progress=progress)
+    ninja(tree, "distribution", toolchain=toolchain, jobs=jobs, env=generators.env, progress=progress)
+    # Beside the stage's folder and on the same disk, so that taking its place is a rename.
+    destination = prefix.with_name("destination")
+    env = {**generators.env, "DESTDIR": str(destination)}
+    ninja(tree, "install-distribution", toolchain=toolchain, jobs=jobs, env=env, progress=progress)
+    installed = destination / PREFIX.relative_to("/")
+    if not any(installed.glob("lib/*.a")):
+        raise Finding("LLVM was installed and there is no library in it.", remedy=f"Read {tree / 'configure.log'}.")
+    installed.rename(prefix)
+    shutil.rmtree(destination)
