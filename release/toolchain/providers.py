@@ -10,14 +10,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from release.artifacts import sha256_of_tree
+from release.artifacts import sha256_of_tree, sweep
 from release.errors import BrokenEnvironment, Problem, WrongUsage
 from release.pins.model import PinSet
 from release.places import CHECKOUT
 from release.progress import Progress, Steps
 from release.stage import exclusive, key_of
 from release.toolchain import apt, debian, emsdk, path, python_headers
-from release.toolchain.folders import home, sweep
+from release.toolchain.folders import home
 from release.toolchain.installation import Installation, OtherVersion
 from release.toolchain.model import Toolchain
 from release.toolchain.node import find_node, node_version

@@ -21,7 +21,7 @@ from release.process import run
 from release.progress import Progress
 from release.stage import exclusive
 from release.toolchain.certificates import bundle
-from release.toolchain.folders import home, sweep
+from release.toolchain.folders import home
 from release.toolchain.node import find_node, find_npm
 
 _TREE = "tree.sha256"
@@ -47,7 +47,6 @@ def install_pyodide(pins: PinSet, cache: Path, progress: Progress) -> Path:
         return folder / "package"
     with exclusive(folder.parent, wait=True, progress=progress):
         if not _is_whole(folder):
-            sweep(folder.parent)
             with replacing_folder(folder) as temporary:
                 _unpack(_download(pins, temporary), temporary)
                 write_atomically(temporary / _TREE, sha256_of_tree(temporary / "package"))
