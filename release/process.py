@@ -17,6 +17,7 @@ from release.errors import BrokenEnvironment
 
 _LOG_TAIL = 4000
 _GRACE_SECONDS = 3.0
+_INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,37 +93,26 @@ def run(
     """
     arguments = tuple(os.fspath(part) for part in command)
     started = time.monotonic()
-    try:
-        process = subprocess.Popen(
-            arguments,
-            cwd=cwd,
-            env={**os.environ, **(env or {})},
-            stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    except (FileNotFoundError, PermissionError) as error:
-        raise BrokenEnvironment(
-            f"Cannot run {shlex.quote(arguments[0])}: {error.strerror}.",
-            remedy="Run `triton-wasm toolchain` to find or install the tools of the pin set.",
-        ) from error
-
     chunks: list[bytes] = []
-    reader = threading.Thread(target=_drain, args=(process, chunks, on_line), daemon=True)
-    reader.start()
     expired = threading.Event()
-    timer = threading.Timer(timeout, _expire, args=(process, expired)) if timeout is not None else None
-    if timer:
-        timer.start()
+    process: subprocess.Popen[bytes] | None = None
+    timer: threading.Timer | None = None
     try:
+        with _holding_interrupts():
+            process = _start(arguments, cwd=cwd, env=env, feed=stdin is not None)
+        reader = threading.Thread(target=_drain, args=(process, chunks, on_line), daemon=True)
+        reader.start()
+        if timeout is not None:
+            timer = threading.Timer(timeout, _expire, args=(process, expired))
+            timer.start()
         if process.stdin is not None:
             _feed(process, stdin or "")
         # wait4 and not Popen.wait: only it tells the peak memory of just this program and its children.
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     except BaseException:
-        _end_group(process)
+        if process is not None:
+            _end_group(process)
         raise
     finally:
         if timer:
@@ -139,6 +129,49 @@ def run(
         peak_memory=peak_memory,
         timed_out=expired.is_set(),
     )
+
+
+def _start(
+    arguments: tuple[str, ...], *, cwd: Path | None, env: Mapping[str, str] | None, feed: bool
+) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(
+            arguments,
+            cwd=cwd,
+            env={**os.environ, **(env or {})},
+            stdin=subprocess.PIPE if feed else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    except (FileNotFoundError, PermissionError) as error:
+        raise BrokenEnvironment(
+            f"Cannot run {shlex.quote(arguments[0])}: {error.strerror}.",
+            remedy="Run `triton-wasm toolchain` to find or install the tools of the pin set.",
+        ) from error
+
+
+@contextmanager
+def _holding_interrupts() -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM wait until the block is over.
+
+    While a program is being started nobody knows of it yet: an interruption just then would leave it running. The
+    signals are not blocked, because the program would inherit that.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals are the main thread's business
+        return
+    held: list[int] = []
+    ours = {number: handler for number in _INTERRUPTS if callable(handler := signal.getsignal(number))}
+    for number in ours:
+        signal.signal(number, lambda number, _frame: held.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in ours.items():
+            signal.signal(number, handler)
+    if held:
+        signal.raise_signal(held[0])
 
 
 def _drain(process: subprocess.Popen[bytes], chunks: list[bytes], on_line: Callable[[str], None] | None) -> None:

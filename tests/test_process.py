@@ -78,6 +78,26 @@ run(["sh", "-c", "sleep 60 & echo $! > '{tmp_path}/pid'; wait"])
     assert wait_until_dead(child)
 
 
+def test_an_interrupt_while_a_program_is_being_started_ends_it_too(tmp_path: Path) -> None:
+    """The interruption comes from inside Popen, when the program runs and Popen has not yet said so."""
+    program = f"""
+import os, signal, subprocess
+from pathlib import Path
+from release import process
+start = subprocess.Popen.__init__
+def interrupted(self, *arguments, **options):
+    start(self, *arguments, **options)
+    Path("{tmp_path}/pid").write_text(str(self.pid))
+    signal.raise_signal(signal.SIGINT)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+subprocess.Popen.__init__ = interrupted
+process.run(["sleep", "60"])
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=20)
+    assert "KeyboardInterrupt" in ended.stderr
+    assert wait_until_dead(int((tmp_path / "pid").read_text()))
+
+
 def test_runs_in_threads_do_not_mix(tmp_path: Path) -> None:
     outputs: list[str] = []
     threads = [threading.Thread(target=lambda n=n: outputs.append(run(["echo", str(n)]).output)) for n in range(8)]
