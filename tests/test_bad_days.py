@@ -144,6 +144,11 @@ def test_debug_shows_the_traceback() -> None:
     assert "Traceback" in refused.stderr and "There is no pin set 'nothing'" in refused.stderr
 
 
+def test_output_that_nobody_reads_is_no_error() -> None:
+    closed = triton_wasm("pins", "show", "preview", prefix=("sh", "-c", '"$@" | true', "sh"))
+    assert closed.stderr == ""
+
+
 def test_wrong_arguments_exit_with_two() -> None:
     assert triton_wasm("release").returncode == 2
     assert triton_wasm("frobnicate").returncode == 2
