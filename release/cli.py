@@ -30,7 +30,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, _interrupt)
     try:
-        return int(options.run(options) or 0)
+        code = int(options.run(options) or 0)
+        sys.stdout.flush()  # here, where a reader that has gone is expected
+        return code
     except Problem as problem:
         _complain(str(problem), problem.remedy)
         code = problem.exit_code
