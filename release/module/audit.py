@@ -13,9 +13,9 @@ from pathlib import Path
 
 from release.errors import WrongUsage
 from release.module.model import AuditReport, RuleResult
-from release.module.offer import Offer, read_offer
+from release.module.offer import Offer, is_provided, read_offer
 from release.module.validate import Verdict, refused_for_exnref, validate
-from release.module.wasm import Import, Kind, Limits, WasmModule, read_wasm
+from release.module.wasm import Kind, Limits, WasmModule, read_wasm
 
 
 def audit(
@@ -191,7 +191,7 @@ def _imports_what_pyodide_has(subject: _Subject) -> _Finding:
     imports = subject.module.imports
     own: dict[str, Kind] = {each.name: each.kind for each in subject.module.exports}
     weak = subject.module.dylink.weak_imports if subject.module.dylink else frozenset()
-    missing = [each for each in imports if not _is_provided(each, own | subject.pyodide.kinds)]
+    missing = [each for each in imports if not is_provided(each, own | subject.pyodide.kinds)]
     left_open = [each for each in missing if (each.module, each.name) in weak]
     missing = [each for each in missing if each not in left_open]
     release = f"Pyodide {subject.pyodide.version}"
@@ -199,22 +199,6 @@ def _imports_what_pyodide_has(subject: _Subject) -> _Finding:
         return False, f"{len(missing):,} of {len(imports):,} imports are not in {release}: {_some(map(str, missing))}."
     and_weak = f", but for {len(left_open)} weak ones" if left_open else ""
     return True, f"all {len(imports):,} imports are in {release}{and_weak}."
-
-
-def _is_provided(wanted: Import, kinds: dict[str, Kind]) -> bool:
-    """Say whether the dynamic linker finds an import; ``getWasmImports`` in Pyodide's glue has the module names."""
-    match wanted.module:
-        case "env" | "wasi_snapshot_preview1":
-            return (wanted.kind == "global" and wanted.name in _BASES) or kinds.get(wanted.name) == wanted.kind
-        case "GOT.func":
-            return wanted.kind == "global" and kinds.get(wanted.name) == "func"
-        case "GOT.mem":
-            return wanted.kind == "global" and kinds.get(wanted.name) == "global"
-        case _:
-            return False
-
-
-_BASES = frozenset({"__memory_base", "__table_base"})
 
 
 @_rule("signatures")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from release.errors import WrongUsage
-from release.module.wasm import Kind, read_wasm
+from release.module.wasm import Import, Kind, read_wasm
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,3 +52,19 @@ def read_offer(folder: Path) -> Offer:
             if each.signature is not None and each.name not in offered
         },
     )
+
+
+def is_provided(wanted: Import, kinds: dict[str, Kind]) -> bool:
+    """Say whether the dynamic linker finds an import; ``getWasmImports`` in Pyodide's glue has the module names."""
+    match wanted.module:
+        case "env" | "wasi_snapshot_preview1":
+            return (wanted.kind == "global" and wanted.name in _BASES) or kinds.get(wanted.name) == wanted.kind
+        case "GOT.func":
+            return wanted.kind == "global" and kinds.get(wanted.name) == "func"
+        case "GOT.mem":
+            return wanted.kind == "global" and kinds.get(wanted.name) == "global"
+        case _:
+            return False
+
+
+_BASES = frozenset({"__memory_base", "__table_base"})
