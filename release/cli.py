@@ -82,20 +82,18 @@ def _parser() -> argparse.ArgumentParser:
 
     sources = verbs.add_parser("sources", help="find or fetch Triton and LLVM and see whether they belong together")
     _add_pins(sources)
-    sources.add_argument("--accept-llvm", action="store_true", help="go on with another LLVM; the manifest says so")
-    sources.add_argument("--allow-dirty", action="store_true", help="take checkouts with local changes, likewise")
+    _add_sources(sources)
     sources.set_defaults(run=commands.sources)
 
     llvm = verbs.add_parser("llvm", help="build LLVM for WebAssembly, or take it from the cache")
     _add_pins(llvm)
     llvm.add_argument("--profile", metavar="NAME", default="full-lto", help="how it is configured (full-lto)")
     llvm.add_argument("--work", metavar="DIR", type=Path, help="where it is built (in the cache by default)")
-    llvm.add_argument("--jobs", metavar="N", type=int, help="compilers at once (what cores and memory allow)")
+    _add_jobs(llvm)
     llvm.add_argument("--key-only", action="store_true", help="print the cache key and the folder to cache, and end")
     llvm.add_argument("--force", action="store_true", help="build, whatever is there")
     llvm.add_argument("--no-wait", action="store_true", help="fail when another run works in the same folder")
-    llvm.add_argument("--accept-llvm", action="store_true", help="go on with another LLVM than Triton asks for")
-    llvm.add_argument("--allow-dirty", action="store_true", help="take checkouts with local changes")
+    _add_sources(llvm)
     llvm.set_defaults(run=commands.llvm)
 
     audit = verbs.add_parser("audit", help="audit a side module")
@@ -130,8 +128,27 @@ def _add_pins(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_sources(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--accept-llvm", action="store_true", help="go on with another LLVM than Triton asks for; the manifest says so"
+    )
+    parser.add_argument("--allow-dirty", action="store_true", help="take checkouts with local changes, likewise")
+
+
+def _add_jobs(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--jobs", metavar="N", type=int, help="compilers at once (what cores and memory allow)")
+
+
 def _add_pipeline(parser: argparse.ArgumentParser) -> None:
     _add_pins(parser)
+    _add_sources(parser)
+    _add_jobs(parser)
+    parser.add_argument("--sample", action="store_true", help="build the sample, which takes seconds, and not Triton")
+    parser.add_argument("--supplied", metavar="PLACE", help="a kernel to compile as well: a path or an https URL")
+    parser.add_argument("--sha256", metavar="HEX", default="", help="the digest that the supplied kernel has to have")
+    parser.add_argument(
+        "--companion", metavar="FILE", action="append", default=[], type=Path, help="a module that it imports"
+    )
     parser.add_argument("--profile", metavar="NAME", help="a flag profile of the pin set (its first by default)")
     parser.add_argument("--work", metavar="DIR", type=Path, help="where the stages live (in the cache by default)")
     parser.add_argument("--force", action="store_true", help="run every stage, also when nothing changed")

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from release.errors import WrongUsage
 from release.places import cache_folder
 from release.progress import Progress
 
 if TYPE_CHECKING:
-    from release.pipeline import Request
+    from release.pins.model import PinSet, Profile
+    from release.pipeline import Pipeline
+    from release.products import Product
+    from release.sources import Sources
 
 # Each command imports what it needs: a start of Python that loads everything costs what a whole unchanged release may.
 
@@ -60,67 +66,28 @@ def toolchain(options: argparse.Namespace) -> int:
 def sources(options: argparse.Namespace) -> int:
     """Provide the sources and say whether they agree."""
     from release.pins.load import load_pins
-    from release.sources import describe, provide_sources
+    from release.sources import describe
 
-    pins = load_pins(options.pins)
-    sources = provide_sources(
-        pins,
-        cache=cache_folder(),
-        progress=Progress(quiet=options.quiet),
-        accept_llvm=options.accept_llvm,
-        allow_dirty=options.allow_dirty,
-    )
-    print(describe(pins, sources))
+    print(describe(load_pins(options.pins), _sources(options)))
     return 0
 
 
 def llvm(options: argparse.Namespace) -> int:
     """Build the LLVM libraries, or take them from the cache."""
-    from release.llvm import DirectoryStore, LLVMRequest, build_llvm, llvm_key
-    from release.pins.load import load_llvm_profile, load_pins
-    from release.pins.upstream import MAIN
-    from release.sources import provide_sources
-    from release.stage import exclusive
+    from release.libraries import HostLibraries
+    from release.pins.load import load_pins
     from release.toolchain import prepare
 
-    pins, profile = load_pins(options.pins), load_llvm_profile(options.profile)
-    cache, progress = cache_folder(), Progress(quiet=options.quiet)
-    work = (options.work or cache / "work" / f"{pins.name}-{profile.name}").resolve()
-    sources = provide_sources(
-        pins, cache=cache, progress=progress, accept_llvm=options.accept_llvm, allow_dirty=options.allow_dirty
+    pins, cache, progress = load_pins(options.pins), cache_folder(), Progress(quiet=options.quiet)
+    host = HostLibraries(pins, options.profile, _sources(options), cache=cache, progress=progress, work=options.work)
+    tools = prepare(
+        pins, cache=cache, allow_mismatch=options.allow_toolchain_mismatch, progress=progress, bind=host.visible
     )
-    with exclusive(work, wait=not options.no_wait, progress=progress):
-        request = LLVMRequest(
-            source=sources.fixed(MAIN, work),
-            version=sources.llvm_trees[MAIN].version,
-            digest=sources.llvm[MAIN].digest,
-            triton=sources.triton.path,
-            profile=profile,
-            fixups=tuple(fixup for fixup in sources.fixups if fixup.source == MAIN),
-        )
-        tools = prepare(
-            pins,
-            cache=cache,
-            allow_mismatch=options.allow_toolchain_mismatch,
-            progress=progress,
-            bind=[work, request.source],
-        )
-        store = DirectoryStore(folder=cache / "llvm", progress=progress)
-        if options.key_only:
-            key = llvm_key(request, tools)
-            print(f"key={key}\npath={store.entry(key)}")
-            return 0
-        libraries = build_llvm(
-            request,
-            tools,
-            work=work,
-            cache=cache,
-            store=store,
-            progress=progress,
-            jobs=options.jobs,
-            force=options.force,
-        )
-    print(libraries.prefix)
+    if options.key_only:
+        key, path = host.key(tools)
+        print(f"key={key}\npath={path}")
+        return 0
+    print(host.provide(tools, wait=not options.no_wait, jobs=options.jobs, force=options.force).prefix)
     return 0
 
 
@@ -147,12 +114,7 @@ def audit(options: argparse.Namespace) -> int:
 
 def stages(options: argparse.Namespace) -> int:
     """Run the pipeline up to the stage that the command is named for."""
-    from release.pipeline import Pipeline
-    from release.stage import exclusive
-
-    request, progress = _request(options), Progress(quiet=options.quiet)
-    with exclusive(request.work, wait=not options.no_wait, progress=progress):
-        pipeline = Pipeline(request, progress)
+    with _pipeline(options) as pipeline:
         tools = pipeline.toolchain()
         module = pipeline.module(tools)
         if options.until == "module":
@@ -169,28 +131,67 @@ def stages(options: argparse.Namespace) -> int:
 
 def release(options: argparse.Namespace) -> int:
     """Run all of the pipeline and write the release folder."""
-    from release.pipeline import Pipeline
-    from release.stage import exclusive
-
-    request, progress = _request(options), Progress(quiet=options.quiet)
-    with exclusive(request.work, wait=not options.no_wait, progress=progress):
-        manifest = Pipeline(request, progress).release(options.out.resolve())
+    with _pipeline(options) as pipeline:
+        manifest = pipeline.release(options.out.resolve())
     print(f"{manifest.name} {manifest.version} is in {options.out}: {manifest.why}")
     return 0
 
 
-def _request(options: argparse.Namespace) -> Request:
+@contextmanager
+def _pipeline(options: argparse.Namespace) -> Iterator[Pipeline]:
+    """Give the pipeline of what is asked for, alone in its work dir."""
     from release.pins.load import load_pins, load_profile
-    from release.pipeline import Request
+    from release.pipeline import Pipeline, Request
+    from release.stage import exclusive
 
-    pins = load_pins(options.pins)
+    pins, progress = load_pins(options.pins), Progress(quiet=options.quiet)
     profile = load_profile(options.profile or pins.profiles[0], pins)
     cache = cache_folder()
-    return Request(
+    name = f"{pins.name}-{profile.name}"
+    request = Request(
         pins=pins,
         profile=profile,
         cache=cache,
-        work=(options.work or cache / "work" / f"{pins.name}-{profile.name}").resolve(),
+        work=(options.work or cache / "work" / (f"sample-{name}" if options.sample else name)).resolve(),
         allow_mismatch=options.allow_toolchain_mismatch,
         force=options.force,
+    )
+    product = _sample(options, profile) if options.sample else _triton(options, pins, profile, cache, progress)
+    with exclusive(request.work, wait=not options.no_wait, progress=progress):
+        yield Pipeline(request, product, progress)
+
+
+def _sample(options: argparse.Namespace, profile: Profile) -> Product:
+    from release.products.sample import SampleProduct
+
+    if options.supplied:
+        raise WrongUsage("The sample compiles no kernels.", remedy="Leave out --supplied, or leave out --sample.")
+    return SampleProduct(profile)
+
+
+def _triton(options: argparse.Namespace, pins: PinSet, profile: Profile, cache: Path, progress: Progress) -> Product:
+    from release.check.kernels.supplied import supplied_from
+    from release.products.triton import TritonProduct
+
+    # First, for it takes a moment: a kernel that breaks the contract is not found out after the build.
+    supplied = (
+        supplied_from(options.supplied, sha256=options.sha256, companions=options.companion)
+        if options.supplied
+        else None
+    )
+    return TritonProduct(
+        pins, profile, _sources(options), cache=cache, progress=progress, supplied=supplied, jobs=options.jobs
+    )
+
+
+def _sources(options: argparse.Namespace) -> Sources:
+    from release.pins.load import load_pins
+    from release.sources import provide_sources
+
+    return provide_sources(
+        load_pins(options.pins),
+        cache=cache_folder(),
+        progress=Progress(quiet=options.quiet),
+        accept_llvm=options.accept_llvm,
+        allow_dirty=options.allow_dirty,
     )

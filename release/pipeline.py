@@ -6,9 +6,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 from pydantic import TypeAdapter
 
@@ -24,17 +22,16 @@ from release.manifest.models import CasesReport, Manifest, SizesReport, StageRec
 from release.manifest.reports import assets, cases_report, toolchain_record, variant_sizes
 from release.manifest.summary import summary
 from release.module.audit import audit
-from release.module.build import STEPS, build_sample
 from release.module.ladder import choose, climb
 from release.module.model import AuditReport, Rung, SideModule
-from release.module.sample import SAMPLE, load_sample
 from release.package import archive
 from release.package.build import build_package
-from release.package.model import Contents, Package
+from release.package.model import Package
 from release.pins.model import PinSet, Profile, Variant
 from release.places import CHECKOUT
+from release.products import Linked, Product
 from release.progress import Progress
-from release.stage import RECORD, Stage, run_stage
+from release.stage import RECORD, Stages, recipe
 from release.toolchain import prepare
 from release.toolchain.model import Toolchain
 
@@ -56,11 +53,11 @@ class Request:
 class Pipeline:
     """The stages of one request, in order; each method runs those before it, which do nothing when nothing changed."""
 
-    def __init__(self, request: Request, progress: Progress) -> None:
+    def __init__(self, request: Request, product: Product, progress: Progress) -> None:
         self._request = request
+        self._product = product
         self._progress = progress
-        self._sample = load_sample()
-        self._stages: dict[str, Stage] = {}
+        self._stages = Stages(request.work, progress, force=request.force)
 
     @property
     def work(self) -> Path:
@@ -75,45 +72,33 @@ class Pipeline:
             cache=request.cache,
             allow_mismatch=request.allow_mismatch,
             progress=self._progress,
-            bind=[CHECKOUT, request.work],
+            bind=[CHECKOUT, request.work, *self._product.visible],
         )
 
     def module(self, toolchain: Toolchain) -> SideModule:
         """Compile, link, climb the ladder and choose."""
-        linked = self._link(toolchain)
+        linked = self._product.link(self._stages, toolchain)
         profile = self._request.profile
         rungs = [self._rung(variant, linked, toolchain) for variant in profile.optimise.variants]
         best, why = choose([rung for _, rung in rungs], profile.optimise.choose)
-        path = next(folder / linked.name for folder, rung in rungs if rung is best)
+        path = next(folder / linked.path.name for folder, rung in rungs if rung is best)
         return SideModule(path=path, variant=best.variant, why=why, ladder=tuple(rung for _, rung in rungs))
 
     def package(self, toolchain: Toolchain, module: SideModule) -> Package:
         """Lay the module and its Python files into a wheel, a zip and a lock entry."""
-        sample, request = self._sample, self._request
-        contents = Contents(
-            name=sample.name,
-            version=sample.version,
-            summary=sample.summary,
-            license=sample.license,
-            license_files={"LICENSE": CHECKOUT / "LICENSE", "LICENSE.pybind11": _license_of("pybind11")},
-            module=module.path,
-            extension=sample.extension,
-            python=SAMPLE / "python",
-            imports=sample.imports,
-        )
-        stage = self._run(
+        request = self._request
+        packed = self._product.pack(self._stages, module.path)
+        stage = self._stages.run(
             "package",
             inputs={
-                "sample": sample.model_dump(mode="json"),
+                **packed.inputs,
                 "module": sha256_of(module.path),
-                "python": sha256_of_tree(contents.python),
-                "licenses": {name: sha256_of(path) for name, path in contents.license_files.items()},
                 "pyodide": request.pins.pyodide.model_dump(mode="json"),
                 "archive": archive.identity(),
-                "recipe": _recipe("package"),
+                "recipe": recipe("package"),
             },
             build=lambda folder: _discard(
-                build_package(contents, request.pins, pyodide=toolchain.pyodide, folder=folder)
+                build_package(packed.contents, request.pins, pyodide=toolchain.pyodide, folder=folder)
             ),
         )
         return Package(
@@ -125,16 +110,17 @@ class Pipeline:
     def check(self, toolchain: Toolchain, package: Package) -> CasesReport:
         """Run every case with every loader in fresh Node processes. Raises Finding when one fails."""
         digests = {path.name: sha256_of(path) for path in (package.wheel, package.zip, package.lock)}
-        stage = self._run(
+        cases = self._product.cases(self._stages)
+        stage = self._stages.run(
             "check",
             inputs={
                 "package": digests,
-                "cases": sha256_of_tree(SAMPLE / "cases"),
+                "cases": sha256_of_tree(cases),
                 "node": toolchain.node_version,
                 "pyodide": self._request.pins.pyodide.integrity,
-                "recipe": _recipe("check"),
+                "recipe": recipe("check"),
             },
-            build=partial(self._check_into, toolchain=toolchain, package=package, digests=digests),
+            build=partial(self._check_into, cases=cases, toolchain=toolchain, package=package, digests=digests),
         )
         return CasesReport.model_validate_json((stage.folder / "tests.json").read_text())
 
@@ -145,20 +131,25 @@ class Pipeline:
         module = self.module(toolchain)
         package = self.package(toolchain, module)
         tests = self.check(toolchain, package)
+        contents = self._product.pack(self._stages, module.path).contents
         released = [Artifact.of(path) for path in (package.wheel, package.zip, package.lock)]
         variants = variant_sizes(module.ladder, module.variant)
+        origins = self._product.origins()
         manifest = Manifest(
-            name=self._sample.name,
-            version=self._sample.version,
+            name=contents.name,
+            version=contents.version,
             toolkit_version=release.__version__,
             pins=self._request.pins,
             profile=self._request.profile,
             toolchain=toolchain_record(toolchain),
+            sources=origins.sources,
+            fixups=origins.fixups,
+            accepted=origins.accepted,
             variant=module.variant,
             why=module.why,
             ladder=variants,
             assets=assets(released),
-            stages=tuple(StageRecord.model_validate(stage, from_attributes=True) for stage in self._stages.values()),
+            stages=tuple(StageRecord.model_validate(stage, from_attributes=True) for stage in self._stages.done),
         )
         sizes = SizesReport(module=module.path.name, why=module.why, variants=variants, assets=assets(released))
 
@@ -171,84 +162,62 @@ class Pipeline:
             write_atomically(folder / "SUMMARY.md", summary(manifest, tests))
             write_atomically(folder / CHECKSUMS, checksums(folder))
 
-        inputs = {"manifest": manifest.model_dump(mode="json"), "recipe": _recipe("manifest")}
-        stage = self._run("release", inputs=inputs, build=assemble)
+        inputs = {"manifest": manifest.model_dump(mode="json"), "recipe": recipe("manifest")}
+        stage = self._stages.run("release", inputs=inputs, build=assemble)
         _mirror(stage.folder, out)
         return manifest
 
-    def _link(self, toolchain: Toolchain) -> Path:
-        sample, profile = self._sample, self._request.profile
-        name = f"{sample.extension.rsplit('.', 1)[-1]}.wasm"
-
-        def build(folder: Path) -> None:
-            objects = folder / "objects"
-            objects.mkdir()
-            total = STEPS + len(sample.archive) + len(sample.objects)
-            with self._progress.steps("link", total) as steps:
-                build_sample(sample, SAMPLE, profile, toolchain, output=folder / name, objects=objects, steps=steps)
-            shutil.rmtree(objects)
-
-        stage = self._run(
-            "link",
-            inputs={
-                "sources": sha256_of_tree(SAMPLE / "src"),
-                "sample": sample.model_dump(mode="json"),
-                "compile": profile.compile.flags,
-                "link": profile.link.flags,
-                "toolchain": toolchain.identity(),
-                "recipe": _recipe("module"),
-            },
-            build=build,
-        )
-        return stage.folder / name
-
-    def _rung(self, variant: Variant, linked: Path, toolchain: Toolchain) -> tuple[Path, Rung]:
+    def _rung(self, variant: Variant, linked: Linked, toolchain: Toolchain) -> tuple[Path, Rung]:
         ladder = self._request.profile.optimise
 
         def build(folder: Path) -> None:
             rung = climb(
-                linked,
+                linked.path,
                 variant,
                 ladder,
                 toolchain,
-                output=folder / linked.name,
-                audit=partial(self._audit, toolchain=toolchain),
+                output=folder / linked.path.name,
+                audit=partial(self._audit, linked=linked, toolchain=toolchain),
             )
             write_atomically(folder / "rung.json", _RUNG.dump_json(rung, indent=2))
 
-        stage = self._run(
+        stage = self._stages.run(
             f"ladder-{variant}",
             inputs={
-                "linked": sha256_of(linked),
+                "linked": sha256_of(linked.path),
                 "variant": variant,
                 "flags": ladder.flags,
                 "features": ladder.features,
                 "timeout": ladder.timeout_seconds,
                 "binaryen": toolchain.binaryen.digest,
                 "pyodide": self._request.pins.pyodide.integrity,
-                "bounds": [self._sample.size_floor, self._sample.size_budget],
-                "recipe": _recipe("module"),
+                "bounds": [linked.size_floor, linked.size_budget],
+                # Not the whole room: an hour of the optimiser hangs on it.
+                "recipe": recipe("module/ladder.py", "module/sizes.py", "module/audit.py", "module/wasm.py"),
             },
             build=build,
         )
         return stage.folder, _RUNG.validate_json((stage.folder / "rung.json").read_bytes())
 
-    def _audit(self, wasm: Path, *, toolchain: Toolchain) -> AuditReport:
+    def _audit(self, wasm: Path, *, linked: Linked, toolchain: Toolchain) -> AuditReport:
+        places = (CHECKOUT, self._request.cache, self._request.work, *self._product.visible, Path.home())
         return audit(
             wasm,
-            init=self._sample.init,
+            init=linked.init,
             pyodide=toolchain.pyodide,
             node=toolchain.node,
-            floor=self._sample.size_floor,
-            budget=self._sample.size_budget,
-            forbidden_paths=[str(path) for path in (CHECKOUT, self._request.cache, self._request.work, Path.home())],
+            floor=linked.size_floor,
+            budget=linked.size_budget,
+            forbidden_paths=[str(path) for path in places],
         )
 
-    def _check_into(self, folder: Path, *, toolchain: Toolchain, package: Package, digests: Mapping[str, str]) -> None:
+    def _check_into(
+        self, folder: Path, *, cases: Path, toolchain: Toolchain, package: Package, digests: Mapping[str, str]
+    ) -> None:
         report = check_package(
             package,
-            load_cases(SAMPLE / "cases"),
-            imports=self._sample.imports,
+            load_cases(cases),
+            imports=self._product.imports,
             toolchain=toolchain,
             keep=folder / "files",
             progress=self._progress,
@@ -267,23 +236,6 @@ class Pipeline:
             f"{len(failed)} of {len(report.results)} checks failed; the first is {first}",
             remedy=f"Read {self._request.work / 'failed-check'}.",
         )
-
-    def _run(self, name: str, *, inputs: Mapping[str, Any], build: Any) -> Stage:
-        folder = self._request.work / name
-        stage = run_stage(name, folder, inputs=inputs, build=build, progress=self._progress, force=self._request.force)
-        self._stages[name] = stage
-        return stage
-
-
-def _recipe(room: str) -> str:
-    """Digest of the code of a room: a stage is made anew when the code that makes it has changed."""
-    return sha256_of_tree(Path(__file__).parent / room)
-
-
-def _license_of(distribution: str) -> Path:
-    """Find the licence of a Python package whose code is compiled into the module."""
-    files = metadata.files(distribution) or []
-    return Path(str(next(file.locate() for file in files if file.name == "LICENSE")))
 
 
 def _discard(_: object) -> None:

@@ -18,7 +18,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from release.artifacts import Artifact, files_below, replacing_folder, sweep, write_atomically
+from release.artifacts import (
+    Artifact,
+    files_below,
+    replacing_folder,
+    sha256_of,
+    sha256_of_tree,
+    sweep,
+    write_atomically,
+)
 from release.errors import BrokenEnvironment
 from release.process import measuring
 from release.progress import Progress
@@ -78,6 +86,30 @@ def run_stage(
     return stage
 
 
+class Stages:
+    """The stages of one run: each in a folder of ``work`` by its name, and remembered in the order they were run."""
+
+    def __init__(self, work: Path, progress: Progress, *, force: bool = False) -> None:
+        self.work, self.progress = work, progress
+        self._force = force
+        self._done: dict[str, Stage] = {}
+
+    def run(self, name: str, *, inputs: Inputs, build: Callable[[Path], None]) -> Stage:
+        """Run a stage, as ``run_stage`` does."""
+        stage = run_stage(name, self.work / name, inputs=inputs, build=build, progress=self.progress, force=self._force)
+        return self.remember(stage)
+
+    def remember(self, stage: Stage) -> Stage:
+        """Count a stage that was run elsewhere among these."""
+        self._done[stage.name] = stage
+        return stage
+
+    @property
+    def done(self) -> tuple[Stage, ...]:
+        """The stages that were run or found unchanged."""
+        return tuple(self._done.values())
+
+
 def find_stage(name: str, folder: Path, key: str) -> Stage | None:
     """Return the stage recorded in ``folder`` when its key is ``key`` and every file is still as recorded."""
     try:
@@ -97,6 +129,16 @@ def find_stage(name: str, folder: Path, key: str) -> Stage | None:
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None  # no record, or one that somebody else wrote: build
+
+
+def recipe(*names: str) -> str:
+    """Return a digest of code of ours, by rooms or files of ``release``.
+
+    A stage is made anew when the code that makes it has changed. Where making it takes an hour a number is counted by
+    hand instead, for a comment must not cost that.
+    """
+    root = Path(__file__).parent
+    return key_of({name: sha256_of_tree(root / name) if "." not in name else sha256_of(root / name) for name in names})
 
 
 def key_of(inputs: Inputs) -> str:

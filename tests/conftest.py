@@ -10,6 +10,7 @@ from release.pins.load import load_pins, load_profile
 from release.pins.model import PinSet
 from release.pipeline import Pipeline, Request
 from release.places import cache_folder
+from release.products.sample import SampleProduct
 from release.progress import Progress
 from release.toolchain.model import Toolchain
 
@@ -30,13 +31,14 @@ def pins() -> PinSet:
 
 @pytest.fixture(scope="session")
 def pipeline(cache: Path, pins: PinSet, tmp_path_factory: pytest.TempPathFactory) -> Pipeline:
+    profile = load_profile("release", pins)
     request = Request(
         pins=pins,
-        profile=load_profile("release", pins),
+        profile=profile,
         cache=cache,
         work=tmp_path_factory.mktemp("work"),
     )
-    return Pipeline(request, Progress(quiet=True))
+    return Pipeline(request, SampleProduct(profile), Progress(quiet=True))
 
 
 @pytest.fixture(scope="session")

@@ -41,7 +41,7 @@ def left_running(work: Path) -> list[str]:
 
 def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path) -> None:
     work, out = tmp_path / "work", tmp_path / "out"
-    arguments = ("release", "--pins", "preview", "--work", work, "--out", out)
+    arguments = ("release", "--sample", "--pins", "preview", "--work", work, "--out", out)
     for stage in ("link", "ladder-none", "ladder-O4", "package", "check"):
         with running(*arguments) as process:
             assert process.stderr is not None
@@ -65,7 +65,7 @@ def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path) -> None:
 
 
 def test_a_run_that_was_killed_starts_that_stage_clean(tmp_path: Path) -> None:
-    arguments = ("module", "--pins", "preview", "--profile", "seed", "--work", tmp_path)
+    arguments = ("module", "--sample", "--pins", "preview", "--profile", "seed", "--work", tmp_path)
     with running(*arguments) as process:
         assert process.stderr is not None
         for line in process.stderr:
@@ -79,7 +79,7 @@ def test_a_run_that_was_killed_starts_that_stage_clean(tmp_path: Path) -> None:
 
 
 def test_a_second_run_in_the_same_folder_waits(tmp_path: Path) -> None:
-    arguments = ("module", "--pins", "preview", "--profile", "seed", "--work", tmp_path)
+    arguments = ("module", "--sample", "--pins", "preview", "--profile", "seed", "--work", tmp_path)
     with running(*arguments) as first:
         assert first.stderr is not None
         assert first.stderr.readline()
@@ -97,7 +97,7 @@ def test_a_second_run_in_the_same_folder_waits(tmp_path: Path) -> None:
 def test_a_full_disk_is_one_sentence_and_loses_nothing(tmp_path: Path, size: str) -> None:
     script = 'mount -t tmpfs -o size="$0" tmpfs "$1" && work="$1" && shift && "$@"; code=$?; ls -A "$work"; exit $code'
     full = triton_wasm(
-        *("module", "--pins", "preview", "--work", tmp_path),
+        *("module", "--sample", "--pins", "preview", "--work", tmp_path),
         prefix=(*IN_A_MOUNT_NAMESPACE, script, size, str(tmp_path)),
     )
     assert full.returncode == 3, full.stderr
@@ -110,7 +110,7 @@ def test_a_read_only_checkout_is_enough(tmp_path: Path) -> None:
     checkout = copy_of_checkout(tmp_path / "checkout")
     script = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && ! touch "$0/file" 2>&1 && exec "$@"'
     built = triton_wasm(
-        *("module", "--pins", "preview", "--work", tmp_path / "work"),
+        *("module", "--sample", "--pins", "preview", "--work", tmp_path / "work"),
         checkout=checkout,
         prefix=(*IN_A_MOUNT_NAMESPACE, script, str(checkout)),
     )
@@ -120,7 +120,7 @@ def test_a_read_only_checkout_is_enough(tmp_path: Path) -> None:
 
 def test_a_folder_of_somebody_else_is_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("three years")
-    refused = triton_wasm("release", "--pins", "preview", "--out", tmp_path)
+    refused = triton_wasm("release", "--sample", "--pins", "preview", "--out", tmp_path)
     assert refused.returncode == 2
     assert "no release of ours" in refused.stderr
     assert (tmp_path / "thesis.txt").read_text() == "three years"
@@ -131,7 +131,7 @@ def test_a_pin_set_with_a_typo_is_refused_in_one_sentence(tmp_path: Path) -> Non
     text = (CHECKOUT / "pins" / "preview.toml").read_text().replace("integrity", "integrety")
     path.write_text(text)
     line = next(number for number, line in enumerate(text.splitlines(), start=1) if "integrety" in line)
-    refused = triton_wasm("release", "--pins", path, "--out", tmp_path / "out")
+    refused = triton_wasm("release", "--sample", "--pins", path, "--out", tmp_path / "out")
     assert refused.returncode == 2
     assert refused.stderr.splitlines() == [
         f"triton-wasm: {path}:{line}: pyodide.integrety: unknown key.",
@@ -167,7 +167,7 @@ def test_a_truncated_module_is_refused_in_one_sentence(tmp_path: Path, sample_mo
 def test_a_source_that_does_not_compile_is_a_finding(tmp_path: Path) -> None:
     checkout = copy_of_checkout(tmp_path / "checkout")
     edit(checkout / "samples/exprc/src/compiler.cpp", "int depth = 0;", "int depth = 0")
-    refused = triton_wasm("module", "--pins", "preview", "--work", tmp_path / "work", checkout=checkout)
+    refused = triton_wasm("module", "--sample", "--pins", "preview", "--work", tmp_path / "work", checkout=checkout)
     assert refused.returncode == 1
     assert "Cannot compile compiler.cpp" in refused.stderr and "expected ';'" in refused.stderr
     assert not (tmp_path / "work" / "link").exists()
@@ -178,7 +178,7 @@ def test_an_unresolved_import_is_found_before_anybody_loads_it(tmp_path: Path) -
     source = checkout / "samples/exprc/src/compiler.cpp"
     edit(source, "namespace exprc {\nnamespace {", 'extern "C" int nobody_has_this();\nnamespace exprc {\nnamespace {')
     edit(source, "int destroyed = 0;", "int destroyed = nobody_has_this();")
-    refused = triton_wasm("module", "--pins", "preview", "--work", tmp_path / "work", checkout=checkout)
+    refused = triton_wasm("module", "--sample", "--pins", "preview", "--work", tmp_path / "work", checkout=checkout)
     assert refused.returncode == 1
     assert "nobody_has_this" in refused.stderr
 
@@ -187,7 +187,7 @@ def test_objects_without_wasm_exceptions_are_found(tmp_path: Path, toolchain: To
     """They link cleanly and pass the audit, and no catch of theirs ever runs: only a case that throws tells."""
     checkout = copy_of_checkout(tmp_path / "checkout")
     edit(checkout / "pins/profiles/seed.toml", '"-flto", "-fwasm-exceptions", "-fPIC"', '"-flto", "-fPIC"')
-    arguments = ("package", "--pins", "preview", "--profile", "seed", "--work", tmp_path / "work")
+    arguments = ("package", "--sample", "--pins", "preview", "--profile", "seed", "--work", tmp_path / "work")
     built = triton_wasm(*arguments, checkout=checkout)
     assert built.returncode == 0, built.stderr
     wheel, archive, lock = map(Path, built.stdout.splitlines())

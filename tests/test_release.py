@@ -76,7 +76,7 @@ def test_nothing_changed_takes_under_a_second(released: tuple[Path, Manifest], p
     seconds = []
     for _ in range(3):
         started = time.monotonic()
-        again = triton_wasm("release", "--pins", "preview", "--work", pipeline.work, "--out", out)
+        again = triton_wasm("release", "--sample", "--pins", "preview", "--work", pipeline.work, "--out", out)
         seconds.append(time.monotonic() - started)
         assert again.returncode == 0, again.stderr
         assert again.stderr.count("unchanged") == len(again.stderr.splitlines()) == 9, again.stderr
@@ -91,7 +91,7 @@ def test_the_same_sources_give_the_same_bytes_elsewhere(
     """From another checkout, whose name has a space, in another work dir, with another umask, clock and language."""
     out, _ = released
     elsewhere = triton_wasm(
-        *("package", "--pins", "preview", "--work", tmp_path / "a work dir"),
+        *("package", "--sample", "--pins", "preview", "--work", tmp_path / "a work dir"),
         checkout=copy_of_checkout(tmp_path / "another checkout"),
         prefix=("sh", "-c", 'umask 077; exec "$@"', "sh"),
         TZ="Pacific/Auckland",

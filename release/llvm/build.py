@@ -13,13 +13,14 @@ from pathlib import Path
 from release.errors import Finding, Problem, WrongUsage
 from release.llvm.configure import PREFIX, configure
 from release.llvm.key import LLVMRequest, key_inputs
-from release.llvm.machine import DISK, DISK_FOR_GENERATORS, jobs_for, link_jobs_for, look, needs, size_of
-from release.llvm.ninja import ninja
+from release.llvm.machine import DISK, DISK_FOR_GENERATORS, jobs_for, link_jobs_for, needs
 from release.llvm.store import Store
-from release.llvm.tablegen import find_generators
+from release.llvm.tablegen import find_generators, keep_generators
+from release.machine import look, size_of
 from release.progress import Progress
 from release.stage import Stage, key_of, run_stage
 from release.toolchain.model import Toolchain
+from release.toolchain.ninja import ninja
 
 NAME = "llvm"
 
@@ -101,13 +102,15 @@ def _make(
     progress.note(f"  Its table generators are {generators.what}.")
     link_jobs = link_jobs_for(machine, jobs)
     configure(request, toolchain, tree, generators=generators, link_jobs=link_jobs, progress=progress)
-    ninja(tree, "distribution", toolchain=toolchain, jobs=jobs, env=generators.env, progress=progress)
+    ninja(tree, "distribution", name=NAME, toolchain=toolchain, jobs=jobs, env=generators.env, progress=progress)
     # Beside the stage's folder and on the same disk, so that taking its place is a rename.
     destination = prefix.with_name("destination")
     env = {**generators.env, "DESTDIR": str(destination)}
-    ninja(tree, "install-distribution", toolchain=toolchain, jobs=jobs, env=env, progress=progress)
+    ninja(tree, "install-distribution", name=NAME, toolchain=toolchain, jobs=jobs, env=env, progress=progress)
     installed = destination / PREFIX.relative_to("/")
     if not any(installed.glob("lib/*.a")):
         raise Finding("LLVM was installed and there is no library in it.", remedy=f"Read {tree / 'configure.log'}.")
+    if generators.folder is None:
+        keep_generators(tree, installed)
     installed.rename(prefix)
     shutil.rmtree(destination)

@@ -1,16 +1,9 @@
-"""What the machine has and what an LLVM build needs of it."""
+"""What an LLVM build needs of the machine."""
 
 from __future__ import annotations
 
-import os
-import re
-import shutil
-from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
-
 from release.errors import BrokenEnvironment
+from release.machine import Machine
 
 # Measured with the profile full-lto: the largest compilation took 0.5 GB, the link of a program of LLVM takes far more.
 COMPILE_MEMORY = 600_000_000
@@ -20,21 +13,6 @@ DISK = 3_000_000_000
 DISK_FOR_GENERATORS = 1_500_000_000
 
 _PER_CORE_MINUTES = 135  # 66 minutes on two busy cores
-
-
-@dataclass(frozen=True, kw_only=True)
-class Machine:
-    """The cores and the memory (bytes) that we may use, and the free bytes where the work is done."""
-
-    cores: int
-    memory: int
-    disk: int
-
-
-def look(folder: Path) -> Machine:
-    """Ask the machine; ``folder`` is where the work is done."""
-    folder.mkdir(parents=True, exist_ok=True)
-    return Machine(cores=len(os.sched_getaffinity(0)), memory=_memory(), disk=shutil.disk_usage(folder).free)
 
 
 def jobs_for(machine: Machine) -> int:
@@ -64,27 +42,3 @@ def needs(machine: Machine, jobs: int, *, disk: int) -> str:
             remedy="Make room, or give a --work folder and a TRITON_WASM_CACHE on another disk.",
         )
     return sentence
-
-
-def low_priority() -> tuple[str, ...]:
-    """Return the command prefix that lets everything else on the machine go first, as far as it has the programs."""
-    prefixes: Sequence[Sequence[str]] = (("nice", "-n", "19"), ("ionice", "-c", "3"))
-    return tuple(part for prefix in prefixes if shutil.which(prefix[0]) for part in prefix)
-
-
-def size_of(folder: Path) -> int:
-    """Return the bytes that the files below ``folder`` take on the disk."""
-    total = 0
-    for parent, _, names in os.walk(folder):
-        for name in names:
-            with suppress(OSError):
-                total += os.lstat(f"{parent}/{name}").st_blocks * 512
-    return total
-
-
-def _memory() -> int:
-    found = re.search(r"^MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)
-    available = int(found[1]) * 1024 if found else os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    with suppress(OSError, ValueError):  # no limit, or none that we can see
-        available = min(available, int(Path("/sys/fs/cgroup/memory.max").read_text()))
-    return available

@@ -23,7 +23,8 @@ from release.toolchain import apt
 from release.toolchain.model import Toolchain
 
 VARIABLE = "TRITON_WASM_LLVM_TOOLS"
-PROGRAMS = ("llvm-tblgen", "mlir-tblgen", "mlir-pdll", "mlir-linalg-ods-yaml-gen")
+MLIR = "mlir-tblgen"
+PROGRAMS = ("llvm-tblgen", MLIR, "mlir-pdll", "mlir-linalg-ods-yaml-gen")
 
 _CACHE_VARIABLES = ("LLVM_TABLEGEN", "MLIR_TABLEGEN", "MLIR_PDLL_TABLEGEN", "MLIR_LINALG_ODS_YAML_GEN")
 _RELEASE = re.compile(r"^\d+\.\d+\.\d+$")
@@ -66,6 +67,31 @@ def find_generators(version: str, toolchain: Toolchain, *, cache: Path, progress
             remedy=f"Name a folder with {', '.join(PROGRAMS)} of that version in {VARIABLE}, or install a compiler.",
         )
     return TableGenerators(folder=None, what="its own, which it builds first")
+
+
+def keep_generators(tree: Path, prefix: Path) -> None:
+    """Put the generator of MLIR that LLVM built for itself in ``tree`` into ``prefix``: Triton is built with it too."""
+    for program in sorted(tree.glob(f"**/bin/{MLIR}")):
+        (prefix / "bin").mkdir(exist_ok=True)
+        shutil.copy2(program, prefix / "bin" / MLIR)
+
+
+def find_mlir_tblgen(
+    prefix: Path, version: str, toolchain: Toolchain, *, cache: Path, progress: Progress
+) -> tuple[Path, dict[str, str]]:
+    """Return MLIR's generator for an installed LLVM ``version``, and the environment that it needs.
+
+    Raises WrongUsage for a named one of another version, BrokenEnvironment when there is none.
+    """
+    if (kept := prefix / "bin" / MLIR).is_file():
+        return kept, {}
+    generators = find_generators(version, toolchain, cache=cache, progress=progress)
+    if generators.folder is None:
+        raise BrokenEnvironment(
+            f"There is no {MLIR} of LLVM {version} to build Triton with.",
+            remedy=f"Name a folder that holds it in {VARIABLE}, or build LLVM anew: `triton-wasm llvm --force`.",
+        )
+    return generators.folder / MLIR, generators.env
 
 
 def given_digest(version: str) -> str | None:

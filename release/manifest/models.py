@@ -115,11 +115,25 @@ class Fixup(_Record):
     """A change to upstream's sources that could not be had by configuration."""
 
     name: str
+    file: str
     reason: str
 
 
+class SourceRecord(_Record):
+    """A tree that was built: its commit where known, and the digest of its files before any fix-up."""
+
+    name: str
+    version: str
+    commit: str | None
+    digest: str
+    changed: Count
+
+
 class Manifest(_Record):
-    """``manifest.json``: what was built, from what, with what, and what is in the release."""
+    """``manifest.json``: what was built, from what, with what, and what is in the release.
+
+    ``accepted`` lists the disagreements between pin set and sources that were let pass.
+    """
 
     schema_version: Literal[1] = 1
     name: str
@@ -128,7 +142,9 @@ class Manifest(_Record):
     pins: PinSet
     profile: Profile
     toolchain: ToolchainRecord
+    sources: tuple[SourceRecord, ...] = ()
     fixups: tuple[Fixup, ...] = ()
+    accepted: tuple[str, ...] = ()
     variant: Variant
     why: str
     ladder: tuple[VariantSizes, ...]

@@ -15,7 +15,8 @@ def summary(manifest: Manifest, tests: CasesReport) -> str:
         f"Pin set `{pins.name}`, profile `{manifest.profile.name}`, for Pyodide {pins.pyodide.version} "
         f"(Python {pins.pyodide.python}, ABI {pins.pyodide.abi}).",
         f"Built with Emscripten {tools.emscripten} and Binaryen {tools.binaryen} (provider: {tools.provider}).",
-        *(f"**Accepted mismatch:** {mismatch}." for mismatch in tools.mismatches),
+        *(f"**Accepted mismatch:** {mismatch.rstrip('.')}." for mismatch in (*tools.mismatches, *manifest.accepted)),
+        *_sources(manifest),
         "",
         f"{passed} of {len(tests.cases)} checks passed in {tests.seconds:.1f} s "
         f"(Node {tests.node}, Pyodide {tests.pyodide}).",
@@ -37,6 +38,16 @@ def summary(manifest: Manifest, tests: CasesReport) -> str:
     lines += ["", "| asset | bytes | SHA-256 |", "| --- | ---: | --- |"]
     lines += [f"| `{asset.name}` | {asset.size:,} | `{asset.sha256}` |" for asset in manifest.assets]
     return "\n".join(lines) + "\n"
+
+
+def _sources(manifest: Manifest) -> list[str]:
+    lines = [""] if manifest.sources else []
+    for source in manifest.sources:
+        commit = f" at `{source.commit}`" if source.commit else ""
+        changed = f", {source.changed} files changed" if source.changed else ""
+        lines.append(f"- {source.name} {source.version}{commit}{changed}")
+    lines += [f"- fix-up `{fixup.name}` of `{fixup.file}`: {fixup.reason}" for fixup in manifest.fixups]
+    return lines
 
 
 def _mega(size: int) -> str:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
 import pybind11
 
-from release.errors import BrokenEnvironment, Finding
+from release.errors import Finding
 from release.module.sample import Sample
 from release.pins.model import Profile
 from release.process import Completed
 from release.progress import Steps
+from release.toolchain.exhausted import exhausted
 from release.toolchain.model import Toolchain
 
-_LITTLE_SPACE = 1 << 24
 _LONGEST_ERROR = 300
 
 STEPS = 2
@@ -35,7 +34,7 @@ def build_sample(
     own = [compile_cxx(name, sources, profile, toolchain, objects, steps) for name in sample.objects]
     steps.begin(f"archive {archive.name}")
     _succeed(toolchain.run(["emar", "crs", archive, *members]), f"archive {archive.name}", objects)
-    fixed = _fixed_addresses(toolchain)
+    fixed = fixed_addresses(toolchain)
     steps.begin(f"link {output.name}{'' if fixed else ' (not reproducible: addresses cannot be fixed here)'}")
     link([*(path.name for path in own), archive.name], objects, sample.init, profile, toolchain, output)
 
@@ -74,7 +73,7 @@ def link(names: Sequence[str], folder: Path, init: str, profile: Profile, toolch
     flags = [*profile.link.flags, f"-sEXPORTED_FUNCTIONS=_{init}"]
     # Relative names, because the length of a path moves everything that the linker allocates after it.
     written = os.path.relpath(output, folder)
-    command = [*_fixed_addresses(toolchain), "em++", *flags, *names, "-o", written]
+    command = [*fixed_addresses(toolchain), "em++", *flags, *names, "-o", written]
     _succeed(toolchain.run(command, cwd=folder), f"link {output.name}", output.parent)
     if not output.is_file():
         raise Finding(
@@ -82,7 +81,7 @@ def link(names: Sequence[str], folder: Path, init: str, profile: Profile, toolch
         )
 
 
-def _fixed_addresses(toolchain: Toolchain) -> tuple[str, ...]:
+def fixed_addresses(toolchain: Toolchain) -> tuple[str, ...]:
     """Return the prefix that starts a program at the same addresses each time, or nothing where that is not allowed.
 
     LLVM 21 mends mismatched unwind destinations of WebAssembly in the order of addresses: the same objects came out as
@@ -97,13 +96,9 @@ def _succeed(completed: Completed, task: str, folder: Path) -> None:
     """Raise what a tool that wrote into ``folder`` has failed with, if it has."""
     if completed.returncode == 0:
         return
-    # A linker writes through a memory map: on a full disk it gets no error, it is killed by SIGBUS.
-    free = shutil.disk_usage(folder).free
-    if "No space left on device" in completed.output or ("SIGBUS" in completed.output and free < _LITTLE_SPACE):
-        raise BrokenEnvironment(
-            f"The disk is full: cannot {task}, {folder} has {free:,} bytes left.",
-            remedy="Free some space and run the same command.",
-        )
+    more = "Give the machine more memory or swap, or take a profile that needs less; then run the same command."
+    if problem := exhausted(completed, task, folder, remedy=more):
+        raise problem
     lines = completed.tail.splitlines() or [""]
     errors = [line for line in completed.output.splitlines() if "error:" in line] or lines[-1:]
     # em++ repeats the whole command when a tool of its own fails; that tool's own words say more.

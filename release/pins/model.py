@@ -113,9 +113,13 @@ class CompileFlags(_Strict):
 
 
 class LinkFlags(_Strict):
-    """Flags of the link; the exported symbol is added by the module stage, which knows the module's name."""
+    """Flags of the link; the exported symbol is added by the module stage, which knows the module's name.
+
+    ``memory`` is what the link of Triton takes at its peak, in bytes.
+    """
 
     flags: tuple[str, ...] = Field(min_length=1, strict=False)
+    memory: Annotated[int, Field(gt=0)]
 
 
 class Optimise(_Strict):
@@ -137,10 +141,11 @@ class Optimise(_Strict):
 
 
 class Profile(_Strict):
-    """Flags of one way to build the side module."""
+    """Flags of one way to build the side module; ``llvm`` names the profile of the libraries that it is linked with."""
 
     schema_version: Literal[1]
     name: Name
+    llvm: Name
     compile: CompileFlags
     link: LinkFlags
     optimise: Optimise

@@ -12,6 +12,7 @@ import pytest
 
 from release.errors import BrokenEnvironment, Finding, WrongUsage
 from release.llvm import machine
+from release.machine import Machine
 from release.places import CHECKOUT
 from tests.llvm.conftest import Case
 
@@ -150,7 +151,7 @@ def test_a_killed_compiler_is_a_lack_of_memory(case: Case) -> None:
 
 
 def test_too_little_disk_is_said_before_anything_is_done(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("release.llvm.machine.shutil.disk_usage", lambda _: _Usage())
+    monkeypatch.setattr("release.machine.shutil.disk_usage", lambda _: _Usage())
     with pytest.raises(BrokenEnvironment, match=r"LLVM needs 3\.0 GB of disk and 1\.0 GB are free"):
         case.build()
     assert not list((case.folder / "work").glob("llvm*"))
@@ -182,9 +183,9 @@ def test_table_generators_of_another_version_are_refused(case: Case) -> None:
 
 
 def test_linkers_and_compilers_are_as_many_as_the_memory_allows() -> None:
-    small = machine.Machine(cores=8, memory=2_000_000_000, disk=0)
+    small = Machine(cores=8, memory=2_000_000_000, swap=0, disk=0)
     assert (machine.jobs_for(small), machine.link_jobs_for(small, 3)) == (3, 1)
-    large = machine.Machine(cores=4, memory=64_000_000_000, disk=0)
+    large = Machine(cores=4, memory=64_000_000_000, swap=0, disk=0)
     assert (machine.jobs_for(large), machine.link_jobs_for(large, 4)) == (4, 4)
 
 

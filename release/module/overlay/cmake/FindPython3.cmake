@@ -1,0 +1,12 @@
+# The headers of the Python that will load the module, and no interpreter: CMake's own would find that of this machine.
+if(NOT TARGET Python3::Module)
+  set(headers "${CMAKE_BINARY_DIR}/python")
+  if(NOT EXISTS "${headers}/Python.h")
+    message(FATAL_ERROR "${headers} holds no Python.h")
+  endif()
+  add_library(Python3::Module INTERFACE IMPORTED GLOBAL)
+  target_include_directories(Python3::Module SYSTEM INTERFACE "${headers}")
+endif()
+set(Python3_FOUND TRUE)
+set(Python3_Interpreter_FOUND TRUE)
+set(Python3_Development.Module_FOUND TRUE)

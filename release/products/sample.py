@@ -1,0 +1,100 @@
+"""The sample as a product: its few files go through every step that Triton goes through."""
+
+from __future__ import annotations
+
+import shutil
+from importlib import metadata
+from pathlib import Path
+
+from release.artifacts import sha256_of, sha256_of_tree
+from release.module.build import STEPS, build_sample
+from release.module.sample import SAMPLE, load_sample
+from release.package.model import Contents
+from release.pins.model import Profile
+from release.places import CHECKOUT
+from release.products import Linked, Origins, Packed
+from release.stage import Stages, recipe
+from release.toolchain.model import Toolchain
+
+
+class SampleProduct:
+    """See ``samples/exprc``."""
+
+    def __init__(self, profile: Profile) -> None:
+        self._profile = profile
+        self._sample = load_sample()
+        self.name = self._sample.name
+        self.extension = self._sample.extension
+        self.imports = self._sample.imports
+
+    @property
+    def visible(self) -> list[Path]:
+        """The sample is in the checkout."""
+        return []
+
+    def link(self, stages: Stages, toolchain: Toolchain) -> Linked:
+        """Compile, archive, link."""
+        sample, profile = self._sample, self._profile
+        name = f"{sample.extension.rsplit('.', 1)[-1]}.wasm"
+
+        def build(folder: Path) -> None:
+            objects = folder / "objects"
+            objects.mkdir()
+            total = STEPS + len(sample.archive) + len(sample.objects)
+            with stages.progress.steps("link", total) as steps:
+                build_sample(sample, SAMPLE, profile, toolchain, output=folder / name, objects=objects, steps=steps)
+            shutil.rmtree(objects)
+
+        stage = stages.run(
+            "link",
+            inputs={
+                "sources": sha256_of_tree(SAMPLE / "src"),
+                "sample": sample.model_dump(mode="json"),
+                "compile": profile.compile.flags,
+                "link": profile.link.flags,
+                "toolchain": toolchain.identity(),
+                "recipe": recipe("module"),
+            },
+            build=build,
+        )
+        return Linked(
+            path=stage.folder / name,
+            init=sample.init,
+            size_floor=sample.size_floor,
+            size_budget=sample.size_budget,
+        )
+
+    def pack(self, stages: Stages, module: Path) -> Packed:
+        """Take the Python files as they are."""
+        sample = self._sample
+        contents = Contents(
+            name=sample.name,
+            version=sample.version,
+            summary=sample.summary,
+            license=sample.license,
+            license_files={"LICENSE": CHECKOUT / "LICENSE", "LICENSE.pybind11": _license_of("pybind11")},
+            module=module,
+            extension=sample.extension,
+            python=SAMPLE / "python",
+            imports=sample.imports,
+        )
+        inputs = {
+            "sample": sample.model_dump(mode="json"),
+            "python": sha256_of_tree(contents.python),
+            "licenses": {name: sha256_of(path) for name, path in contents.license_files.items()},
+        }
+        return Packed(contents=contents, inputs=inputs)
+
+    def cases(self, stages: Stages) -> Path:
+        """Return those beside the sample."""
+        return SAMPLE / "cases"
+
+    def origins(self) -> Origins:
+        """The sample has no sources but the checkout."""
+        return Origins()
+
+
+def _license_of(distribution: str) -> Path:
+    """Find the licence of a Python package whose code is compiled into the module."""
+    files = metadata.files(distribution) or []
+    return Path(str(next(file.locate() for file in files if file.name == "LICENSE")))
