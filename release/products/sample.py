@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shutil
-from importlib import metadata
 from pathlib import Path
 
 from release.artifacts import sha256_of, sha256_of_tree
 from release.module.build import STEPS, build_sample
 from release.module.sample import SAMPLE, load_sample
+from release.package.licenses import license_of
 from release.package.model import Contents
 from release.pins.model import Profile
 from release.places import CHECKOUT
@@ -72,7 +72,7 @@ class SampleProduct:
             version=sample.version,
             summary=sample.summary,
             license=sample.license,
-            license_files={"LICENSE": CHECKOUT / "LICENSE", "LICENSE.pybind11": _license_of("pybind11")},
+            license_files={"LICENSE": CHECKOUT / "LICENSE", "LICENSE.pybind11": license_of("pybind11")},
             module=module,
             extension=sample.extension,
             python=SAMPLE / "python",
@@ -92,9 +92,3 @@ class SampleProduct:
     def origins(self) -> Origins:
         """The sample has no sources but the checkout."""
         return Origins()
-
-
-def _license_of(distribution: str) -> Path:
-    """Find the licence of a Python package whose code is compiled into the module."""
-    files = metadata.files(distribution) or []
-    return Path(str(next(file.locate() for file in files if file.name == "LICENSE")))

@@ -23,8 +23,9 @@ from release.module.triton import (
     needs,
 )
 from release.package.layer import ENTRY_POINTS
+from release.package.licenses import LICENSE, license_files
 from release.package.model import Contents
-from release.package.tree import LICENSE, NAME, SUMMARY, lay_out_tree, license_files, version_of
+from release.package.tree import NAME, SUMMARY, lay_out_tree, version_of
 from release.pins.model import PinSet, Profile
 from release.pins.upstream import MAIN
 from release.products import Linked, Origins, Packed
@@ -47,7 +48,7 @@ class TritonProduct:
 
     name = NAME
     extension = EXTENSION
-    imports = ("triton", "triton_compile_only")
+    imports: tuple[str, ...] = ("triton", "triton_compile_only")
 
     def __init__(
         self,
@@ -94,7 +95,7 @@ class TritonProduct:
             inputs={
                 "source": triton.digest,
                 "fixups": [fixup.model_dump(mode="json") for fixup in self._sources.fixups if fixup.source == TRITON],
-                "recipe": recipe("package/tree.py", "package/layer"),
+                "recipe": recipe("package/tree.py", "package/imports.py", "package/layer"),
             },
             build=lambda folder: lay_out_tree(self._sources.fixed(TRITON, stages.work), folder),
         )
