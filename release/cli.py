@@ -111,7 +111,12 @@ def _parser() -> argparse.ArgumentParser:
     }.items():
         command = verbs.add_parser(name, help=text)
         _add_pipeline(command)
-        command.set_defaults(run=commands.stages, until=name)
+        command.set_defaults(run=commands.stages, until=name, oracle=False)
+    command.add_argument("--oracle", action="store_true", help="compare the texts with those of a native Triton")
+    command.add_argument(
+        "--oracle-python", metavar="PYTHON", type=Path, help="take the published wheel installed for it as oracle"
+    )
+    command.add_argument("--ptxas", metavar="PLACE", type=Path, help="assemble PTX: the program, or a wheel with it")
     command = verbs.add_parser("release", help="run all stages and write the release folder")
     _add_pipeline(command)
     command.add_argument("--out", metavar="DIR", type=Path, required=True, help="where the release goes")

@@ -126,6 +126,12 @@ def stages(options: argparse.Namespace) -> int:
             return 0
         report = pipeline.check(tools, package)
         print(f"{len(report.cases)} checks passed")
+        if options.oracle:
+            from release.fidelity import OracleChoice
+
+            choice = OracleChoice(python=options.oracle_python, ptxas=options.ptxas)
+            compared = pipeline.compare(choice, tools)
+            print(f"{len(compared.texts)} texts compared with {compared.oracle}")
     return 0
 
 

@@ -15,7 +15,10 @@ from release.artifacts import Artifact, replacing_folder, sha256_of, sha256_of_t
 from release.check.cases import load_cases
 from release.check.junit import to_junit
 from release.check.node import check_package
+from release.check.oracle.model import OracleReport
+from release.check.oracle.texts import TEXTS, gather
 from release.errors import Finding, WrongUsage
+from release.fidelity import OracleChoice
 from release.manifest.checksums import NAME as CHECKSUMS
 from release.manifest.checksums import checksums, verify
 from release.manifest.models import CasesReport, Manifest, SizesReport, StageRecord, to_json
@@ -124,6 +127,10 @@ class Pipeline:
         )
         return CasesReport.model_validate_json((stage.folder / "tests.json").read_text())
 
+    def compare(self, choice: OracleChoice, toolchain: Toolchain) -> OracleReport:
+        """Compare what the checked cases wrote with an oracle's texts. Raises Finding for an unexplained difference."""
+        return self._product.compare(choice, self._stages, toolchain)
+
     def release(self, out: Path) -> Manifest:
         """Run everything and put the assets, the reports and their checksums into ``out``."""
         _refuse_foreign(out)
@@ -225,6 +232,8 @@ class Pipeline:
         )
         write_atomically(folder / "tests.json", to_json(cases_report(report)))
         write_atomically(folder / "tests.xml", to_junit(report))
+        if any(result.files for result in report.results):
+            gather(folder / "files", "wheel", folder / TEXTS)
         if report.passed:
             return
         # A failed check is not a finished stage: it runs again next time. Its report is kept beside.

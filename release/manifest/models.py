@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from release.check.oracle.model import OracleReport
 from release.pins.model import PinSet, Profile, Variant
 
 SCHEMAS = Path(__file__).parent / "schemas"
@@ -152,7 +153,12 @@ class Manifest(_Record):
     stages: tuple[StageRecord, ...]
 
 
-REPORTS: dict[str, type[_Record]] = {"manifest": Manifest, "sizes": SizesReport, "tests": CasesReport}
+REPORTS: dict[str, type[BaseModel]] = {
+    "manifest": Manifest,
+    "sizes": SizesReport,
+    "tests": CasesReport,
+    "oracle": OracleReport,
+}
 """The JSON files of a release, by their name without ``.json``."""
 
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from release.check.oracle.model import OracleReport
+from release.fidelity import OracleChoice
 from release.manifest.models import Fixup, SourceRecord
 from release.package.model import Contents
 from release.stage import Stages
@@ -58,6 +60,9 @@ class Product(Protocol):
 
     def cases(self, stages: Stages) -> Path:
         """Return the folder with ``cases.toml``."""
+
+    def compare(self, choice: OracleChoice, stages: Stages, toolchain: Toolchain) -> OracleReport:
+        """Compare what the cases wrote with what an oracle writes."""
 
     def origins(self) -> Origins:
         """Say what the sources are."""

@@ -6,6 +6,9 @@ import shutil
 from pathlib import Path
 
 from release.artifacts import sha256_of, sha256_of_tree
+from release.check.oracle.model import OracleReport
+from release.errors import WrongUsage
+from release.fidelity import OracleChoice
 from release.module.build import STEPS, build_sample
 from release.module.sample import SAMPLE, load_sample
 from release.package.licenses import license_of
@@ -88,6 +91,10 @@ class SampleProduct:
     def cases(self, stages: Stages) -> Path:
         """Return those beside the sample."""
         return SAMPLE / "cases"
+
+    def compare(self, choice: OracleChoice, stages: Stages, toolchain: Toolchain) -> OracleReport:
+        """Refuse: the sample has no native build."""
+        raise WrongUsage("The sample has no oracle.", remedy="Leave out --oracle, or leave out --sample.")
 
     def origins(self) -> Origins:
         """The sample has no sources but the checkout."""

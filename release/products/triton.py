@@ -9,6 +9,8 @@ from pathlib import Path
 from release.artifacts import sha256_of
 from release.check.kernels.programs import write_cases
 from release.check.kernels.supplied import Supplied
+from release.check.oracle.model import OracleReport
+from release.fidelity import OracleChoice, compare_with_oracle
 from release.libraries import HostLibraries
 from release.llvm import LLVMLibraries
 from release.manifest.models import Fixup, SourceRecord
@@ -150,6 +152,19 @@ class TritonProduct:
             ),
             fixups=tuple(Fixup.model_validate(fixup, from_attributes=True) for fixup in sources.fixups),
             accepted=sources.accepted,
+        )
+
+    def compare(self, choice: OracleChoice, stages: Stages, toolchain: Toolchain) -> OracleReport:
+        """Compare what the cases wrote with an oracle's; raises as ``compare_with_oracle`` does."""
+        return compare_with_oracle(
+            choice,
+            self._pins,
+            self._sources,
+            stages,
+            toolchain,
+            cache=self._cache,
+            supplied=self._supplied,
+            jobs=self._jobs,
         )
 
     def _compile(self, stages: Stages, toolchain: Toolchain, libraries: LLVMLibraries) -> Stage:

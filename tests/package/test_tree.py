@@ -15,15 +15,13 @@ from release.package import boundary
 from release.package.boundary import check_boundary
 from release.package.build import build_package
 from release.package.layer import ENTRY_POINTS, PYTHON, TOP_LEVEL
-from release.package.licenses import license_of
+from release.package.licenses import LICENSE, license_files, license_of
 from release.package.model import Contents, Package
 from release.package.tree import (
     BITCODE_OF,
-    LICENSE,
     NAME,
     SUMMARY,
     lay_out_tree,
-    license_files,
     plan_tree,
     version_of,
 )
