@@ -42,7 +42,7 @@ def left_running(work: Path) -> list[str]:
 def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path) -> None:
     work, out = tmp_path / "work", tmp_path / "out"
     arguments = ("release", "--sample", "--pins", "preview", "--work", work, "--out", out)
-    for stage in ("link", "ladder-none", "ladder-O4", "package", "check"):
+    for stage in ("link", "ladder-none", "ladder-Oz", "package", "check"):
         with running(*arguments) as process:
             assert process.stderr is not None
             for line in process.stderr:

@@ -44,7 +44,7 @@ def test_every_report_is_valid_by_its_schema(released: tuple[Path, Manifest]) ->
 
 def test_every_variant_was_made_measured_and_audited(released: tuple[Path, Manifest]) -> None:
     _, manifest = released
-    assert [rung.variant for rung in manifest.ladder] == ["none", "O2", "O3", "O4", "Oz"]
+    assert [rung.variant for rung in manifest.ladder] == ["none", "Oz"]
     for rung in manifest.ladder:
         assert rung.failure is None
         assert len(rung.audit) >= 8
