@@ -117,10 +117,15 @@ def _parser() -> argparse.ArgumentParser:
         "--oracle-python", metavar="PYTHON", type=Path, help="take the published wheel installed for it as oracle"
     )
     command.add_argument("--ptxas", metavar="PLACE", type=Path, help="assemble PTX: the program, or a wheel with it")
+    command = verbs.add_parser("recipe", help="write the package as Pyodide recipes, or build them with pyodide-build")
+    _add_pipeline(command)
+    command.add_argument("--out", metavar="DIR", type=Path, help="where the recipes go")
+    command.add_argument("--build", action="store_true", help="build them and compare with the direct path's package")
+    command.set_defaults(run=commands.recipe, oracle=False)
     command = verbs.add_parser("release", help="run all stages and write the release folder")
     _add_pipeline(command)
     command.add_argument("--out", metavar="DIR", type=Path, required=True, help="where the release goes")
-    command.set_defaults(run=commands.release)
+    command.set_defaults(run=commands.release, oracle=False)
     return parser
 
 

@@ -143,6 +143,25 @@ def release(options: argparse.Namespace) -> int:
     return 0
 
 
+def recipe(options: argparse.Namespace) -> int:
+    """Write the Pyodide recipes, or build them and compare the package with that of the direct path."""
+    from release.package.recipe import describe, require_same
+
+    if bool(options.out) == options.build:
+        raise WrongUsage("A recipe is written or built.", remedy="Give either --out DIR or --build.")
+    with _pipeline(options) as pipeline:
+        tools = pipeline.toolchain()
+        module = pipeline.module(tools)
+        if options.out:
+            pipeline.write_recipe(tools, module, options.out.resolve())
+            print(options.out)
+            return 0
+        differences = pipeline.build_recipe(tools, module, pipeline.package(tools, module))
+        print(describe(differences))
+        require_same(differences)
+    return 0
+
+
 @contextmanager
 def _pipeline(options: argparse.Namespace) -> Iterator[Pipeline]:
     """Give the pipeline of what is asked for, alone in its work dir."""
@@ -172,6 +191,8 @@ def _sample(options: argparse.Namespace, profile: Profile) -> Product:
 
     if options.supplied:
         raise WrongUsage("The sample compiles no kernels.", remedy="Leave out --supplied, or leave out --sample.")
+    if options.oracle:
+        raise WrongUsage("The sample has no oracle.", remedy="Leave out --oracle, or leave out --sample.")
     return SampleProduct(profile)
 
 

@@ -30,6 +30,7 @@ from release.module.model import AuditReport, Rung, SideModule
 from release.package import archive
 from release.package.build import build_package
 from release.package.model import Package
+from release.package.recipe import BuiltRecipe, Difference, build_recipes, compare, prepare_tools, write_recipes
 from release.pins.model import PinSet, Profile, Variant
 from release.places import CHECKOUT
 from release.products import Linked, Product
@@ -130,6 +131,43 @@ class Pipeline:
     def compare(self, choice: OracleChoice, toolchain: Toolchain) -> OracleReport:
         """Compare what the checked cases wrote with an oracle's texts. Raises Finding for an unexplained difference."""
         return self._product.compare(choice, self._stages, toolchain)
+
+    def write_recipe(self, toolchain: Toolchain, module: SideModule, out: Path) -> None:
+        """Write the Pyodide recipes of the module into ``out``. Raises WrongUsage for a folder of somebody else's."""
+        if out.exists() and (not out.is_dir() or any(path.name != "packages" for path in out.iterdir())):
+            raise WrongUsage(f"{out} holds more than recipes.", remedy="Give --out an empty or a new folder.")
+        parts = self._product.recipe(self._stages, toolchain, module.variant)
+        contents = self._product.pack(self._stages, module.path).contents
+        write_recipes(parts, contents, self._request.pins, out, pyodide=toolchain.pyodide)
+
+    def build_recipe(self, toolchain: Toolchain, module: SideModule, package: Package) -> tuple[Difference, ...]:
+        """Build the recipes with pyodide-build, and say in what their wheel differs from ``package``."""
+        request, product = self._request, self._product
+        parts = product.recipe(self._stages, toolchain, module.variant)
+        contents = product.pack(self._stages, module.path).contents
+        tools = prepare_tools(request.pins, toolchain, cache=request.cache, progress=self._progress)
+
+        def build(folder: Path) -> None:
+            recipes = folder / "recipes"
+            write_recipes(parts, contents, request.pins, recipes, pyodide=toolchain.pyodide, copy=False)
+            log = self.work / "recipe-build.log"  # outside: the folder of a stage that fails is removed
+            build_recipes(recipes, contents.name, tools, folder=folder, progress=self._progress, log=log)
+            shutil.rmtree(recipes)
+
+        stage = self._stages.run(
+            "recipe",
+            inputs={
+                "package": {path.name: sha256_of(path) for path in (package.wheel, package.lock)},
+                "tools": tools.identity,
+                "toolchain": toolchain.identity(),
+                "link": request.profile.link.flags,
+                "variant": module.variant,
+                "recipe": recipe("package/recipe"),
+            },
+            build=build,
+        )
+        dist = stage.folder / "dist"
+        return compare(package, BuiltRecipe(wheel=next(dist.glob("*.whl")), lock=dist / package.lock.name))
 
     def release(self, out: Path) -> Manifest:
         """Run everything and put the assets, the reports and their checksums into ``out``."""

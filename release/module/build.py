@@ -70,15 +70,19 @@ def link(names: Sequence[str], folder: Path, init: str, profile: Profile, toolch
     With no export list everything is collected and em++ still exits with 0, so the list is this function's business
     and not the profile's; the audit looks at what came out.
     """
-    flags = [*profile.link.flags, f"-sEXPORTED_FUNCTIONS=_{init}"]
     # Relative names, because the length of a path moves everything that the linker allocates after it.
     written = os.path.relpath(output, folder)
-    command = [*fixed_addresses(toolchain), "em++", *flags, *names, "-o", written]
+    command = [*fixed_addresses(toolchain), *link_command(names, init, profile, written)]
     _succeed(toolchain.run(command, cwd=folder), f"link {output.name}", output.parent)
     if not output.is_file():
         raise Finding(
             f"em++ ended well but wrote no {output.name}.", remedy="Run again with --debug and read its output."
         )
+
+
+def link_command(names: Sequence[str], init: str, profile: Profile, output: str) -> list[str]:
+    """Return the em++ that ``link`` runs."""
+    return ["em++", *profile.link.flags, f"-sEXPORTED_FUNCTIONS=_{init}", *names, "-o", output]
 
 
 def fixed_addresses(toolchain: Toolchain) -> tuple[str, ...]:

@@ -31,15 +31,7 @@ def climb(
     if variant == "none":
         shutil.copyfile(linked, output)
     else:
-        command: list[str | Path] = [
-            "wasm-opt",
-            f"-{variant}",
-            *ladder.flags,
-            *(f"--enable-{feature}" for feature in ladder.features),
-            linked,
-            "-o",
-            output,
-        ]
+        command = optimise_command(variant, ladder, str(linked), str(output))
         completed = toolchain.run(command, timeout=ladder.timeout_seconds)
         seconds, peak_memory = round(completed.seconds, 3), completed.peak_memory
         if completed.returncode != 0 or not output.is_file():
@@ -59,6 +51,12 @@ def climb(
         zstd=sizes.zstd,
         audit=audit(output),
     )
+
+
+def optimise_command(variant: Variant, ladder: Optimise, linked: str, output: str) -> list[str]:
+    """Return the wasm-opt that ``climb`` runs."""
+    features = (f"--enable-{feature}" for feature in ladder.features)
+    return ["wasm-opt", f"-{variant}", *ladder.flags, *features, linked, "-o", output]
 
 
 def choose(rungs: Sequence[Rung], policy: str) -> tuple[Rung, str]:

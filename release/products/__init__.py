@@ -10,6 +10,8 @@ from release.check.oracle.model import OracleReport
 from release.fidelity import OracleChoice
 from release.manifest.models import Fixup, SourceRecord
 from release.package.model import Contents
+from release.package.recipe.model import Parts
+from release.pins.model import Variant
 from release.stage import Stages
 from release.toolchain.model import Toolchain
 
@@ -63,6 +65,9 @@ class Product(Protocol):
 
     def compare(self, choice: OracleChoice, stages: Stages, toolchain: Toolchain) -> OracleReport:
         """Compare what the cases wrote with what an oracle writes."""
+
+    def recipe(self, stages: Stages, toolchain: Toolchain, variant: Variant) -> Parts:
+        """Return what the Pyodide recipes are made of, for the variant that was chosen."""
 
     def origins(self) -> Origins:
         """Say what the sources are."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 from release.artifacts import sha256_of, sha256_of_tree
 from release.check.oracle.model import OracleReport
@@ -13,7 +14,9 @@ from release.module.build import STEPS, build_sample
 from release.module.sample import SAMPLE, load_sample
 from release.package.licenses import license_of
 from release.package.model import Contents
-from release.pins.model import Profile
+from release.package.recipe.model import Parts
+from release.package.recipe.parts import build_sample_parts, sample_parts
+from release.pins.model import Profile, Variant
 from release.places import CHECKOUT
 from release.products import Linked, Origins, Packed
 from release.stage import Stages, recipe
@@ -48,18 +51,7 @@ class SampleProduct:
                 build_sample(sample, SAMPLE, profile, toolchain, output=folder / name, objects=objects, steps=steps)
             shutil.rmtree(objects)
 
-        stage = stages.run(
-            "link",
-            inputs={
-                "sources": sha256_of_tree(SAMPLE / "src"),
-                "sample": sample.model_dump(mode="json"),
-                "compile": profile.compile.flags,
-                "link": profile.link.flags,
-                "toolchain": toolchain.identity(),
-                "recipe": recipe("module"),
-            },
-            build=build,
-        )
+        stage = stages.run("link", inputs=self._inputs(toolchain), build=build)
         return Linked(
             path=stage.folder / name,
             init=sample.init,
@@ -96,6 +88,28 @@ class SampleProduct:
         """Refuse: the sample has no native build."""
         raise WrongUsage("The sample has no oracle.", remedy="Leave out --oracle, or leave out --sample.")
 
+    def recipe(self, stages: Stages, toolchain: Toolchain, variant: Variant) -> Parts:
+        """Compile the sample's archive and objects for the recipes."""
+        sample, profile = self._sample, self._profile
+
+        def build(folder: Path) -> None:
+            with stages.progress.steps("parts", STEPS + len(sample.archive) + len(sample.objects)) as steps:
+                build_sample_parts(sample, SAMPLE, profile, toolchain, folder=folder, steps=steps)
+
+        stage = stages.run("parts", inputs=self._inputs(toolchain), build=build)
+        return sample_parts(sample, stage.folder, profile, variant)
+
     def origins(self) -> Origins:
         """The sample has no sources but the checkout."""
         return Origins()
+
+    def _inputs(self, toolchain: Toolchain) -> dict[str, Any]:
+        profile = self._profile
+        return {
+            "sources": sha256_of_tree(SAMPLE / "src"),
+            "sample": self._sample.model_dump(mode="json"),
+            "compile": profile.compile.flags,
+            "link": profile.link.flags,
+            "toolchain": toolchain.identity(),
+            "recipe": recipe("module"),
+        }

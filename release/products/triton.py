@@ -27,8 +27,10 @@ from release.module.triton import (
 from release.package.layer import ENTRY_POINTS
 from release.package.licenses import LICENSE, license_files
 from release.package.model import Contents
+from release.package.recipe.model import Parts
+from release.package.recipe.parts import triton_parts
 from release.package.tree import NAME, SUMMARY, lay_out_tree, version_of
-from release.pins.model import PinSet, Profile
+from release.pins.model import PinSet, Profile, Variant
 from release.pins.upstream import MAIN
 from release.products import Linked, Origins, Packed
 from release.progress import Progress
@@ -133,6 +135,12 @@ class TritonProduct:
             build=lambda folder: _discard(write_cases(folder / "cases", self._supplied)),
         )
         return stage.folder / "cases"
+
+    def recipe(self, stages: Stages, toolchain: Toolchain, variant: Variant) -> Parts:
+        """Return LLVM as the library, and the link of Triton's objects with it."""
+        libraries = self._host.provide(toolchain, jobs=self._jobs)
+        objects = self._compile(stages, toolchain, libraries)
+        return triton_parts(objects.folder, libraries, self._profile, variant)
 
     def origins(self) -> Origins:
         """Name the trees and what was changed in copies of them."""

@@ -15,5 +15,7 @@ MODULES = (
     "descriptors",
     "print_assert",
     "gluon_gemm",
+    "host_width",
+    "host_math",
 )
 """The modules of ``ours``, which declare the kernels."""
