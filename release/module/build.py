@@ -33,7 +33,7 @@ def build_sample(
     members = [compile_cxx(name, sources, profile, toolchain, objects, steps) for name in sample.archive]
     own = [compile_cxx(name, sources, profile, toolchain, objects, steps) for name in sample.objects]
     steps.begin(f"archive {archive.name}")
-    _succeed(toolchain.run(["emar", "crs", archive, *members]), f"archive {archive.name}", objects)
+    succeed(toolchain.run(["emar", "crs", archive, *members]), f"archive {archive.name}", objects)
     fixed = fixed_addresses(toolchain)
     steps.begin(f"link {output.name}{'' if fixed else ' (not reproducible: addresses cannot be fixed here)'}")
     link([*(path.name for path in own), archive.name], objects, sample.init, profile, toolchain, output)
@@ -60,7 +60,7 @@ def compile_cxx(
         target,
     ]
     # A relative name, because the optimiser orders by it what the module is made of: the path of a checkout would show.
-    _succeed(toolchain.run(command, cwd=sources), f"compile {Path(source).name}", objects)
+    succeed(toolchain.run(command, cwd=sources), f"compile {Path(source).name}", objects)
     return target
 
 
@@ -73,7 +73,7 @@ def link(names: Sequence[str], folder: Path, init: str, profile: Profile, toolch
     # Relative names, because the length of a path moves everything that the linker allocates after it.
     written = os.path.relpath(output, folder)
     command = [*fixed_addresses(toolchain), *link_command(names, init, profile, written)]
-    _succeed(toolchain.run(command, cwd=folder), f"link {output.name}", output.parent)
+    succeed(toolchain.run(command, cwd=folder), f"link {output.name}", output.parent)
     if not output.is_file():
         raise Finding(
             f"em++ ended well but wrote no {output.name}.", remedy="Run again with --debug and read its output."
@@ -96,7 +96,7 @@ def fixed_addresses(toolchain: Toolchain) -> tuple[str, ...]:
     return prefix if toolchain.run([*prefix, "true"]).returncode == 0 else ()
 
 
-def _succeed(completed: Completed, task: str, folder: Path) -> None:
+def succeed(completed: Completed, task: str, folder: Path) -> None:
     """Raise what a tool that wrote into ``folder`` has failed with, if it has."""
     if completed.returncode == 0:
         return

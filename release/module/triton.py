@@ -22,7 +22,7 @@ from release.llvm import LLVMLibraries
 from release.llvm.machine import jobs_for
 from release.llvm.tablegen import find_mlir_tblgen
 from release.machine import look
-from release.module.build import fixed_addresses, link
+from release.module.build import fixed_addresses, link, succeed
 from release.pins.model import FixupPin, Profile
 from release.progress import Progress
 from release.stage import key_of
@@ -31,6 +31,9 @@ from release.toolchain.model import Toolchain
 from release.toolchain.ninja import ninja
 
 OVERLAY = Path(__file__).parent / "overlay"
+HOST = Path(__file__).parent / "host"
+"""What the module needs of a host and Emscripten's library has otherwise: see ``math.c``."""
+
 EXTENSION = "triton._C.libtriton"
 INIT = "PyInit_libtriton"
 LINKED = "libtriton.wasm"
@@ -41,6 +44,7 @@ RECIPE = 1
 
 _LIBRARY = "triton/libtriton.so"
 _LLVM = "llvm"
+_HOST = "host"
 _FEWEST_OBJECTS, _FEWEST_ARCHIVES = 100, 100
 
 
@@ -72,6 +76,7 @@ class TritonRequest:
             "llvm": self.libraries.key,
             "flags": self.profile.compile.flags,
             "overlay": sha256_of_tree(OVERLAY),
+            "host": sha256_of_tree(HOST),
             "pybind11": pybind11.__version__,
             "emscripten": toolchain.emscripten.digest,
             "python_include": toolchain.python_include_digest,
@@ -136,6 +141,7 @@ def compile_triton(
     for name in objects:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(tree / name, folder / name)
+    objects.append(_compile_host(request.profile, toolchain, folder))
     write_atomically(folder / INPUTS, json.dumps({"objects": objects, "archives": archives}, indent=2))
 
 
@@ -149,7 +155,8 @@ def link_triton(
     found = json.loads((objects / INPUTS).read_text())
     place = output.with_name("linked-from")
     place.mkdir()
-    (place / "triton").symlink_to(objects / "triton")
+    for name in ("triton", _HOST):
+        (place / name).symlink_to(objects / name)
     (place / _LLVM).symlink_to(libraries.prefix)
     needs(profile, output.parent, progress)
     with progress.steps("link", 1) as steps:
@@ -206,6 +213,19 @@ def _made_from(tree: Path, prefix: Path, toolchain: Toolchain) -> tuple[list[str
 
 
 _OURS = ("triton/", f"{_LLVM}/")
+
+
+def _compile_host(profile: Profile, toolchain: Toolchain, folder: Path) -> str:
+    """Compile what the module has in place of the host's into ``folder``; return the object's name."""
+    source = HOST / "math.c"
+    (folder / _HOST).mkdir(exist_ok=True)
+    shutil.copyfile(source, folder / _HOST / source.name)
+    # Neither bitcode nor builtins: the optimiser knows functions of these names by what they are expected to do.
+    flags = [flag for flag in profile.compile.flags if flag != "-flto"]
+    command = ["emcc", *flags, "-fno-builtin", "-c", source.name, "-o", "math.o"]
+    succeed(toolchain.run(command, cwd=folder / _HOST), f"compile {source.name}", folder)
+    (folder / _HOST / source.name).unlink()
+    return f"{_HOST}/math.o"
 
 
 def _level(profile: Profile) -> list[str]:

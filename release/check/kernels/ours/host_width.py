@@ -1,4 +1,4 @@
-"""What a compiler on a 32-bit host may cut, wrap or reorder: numbers beyond 32 bits, long tuples, long lists of arguments."""
+"""What a compiler on a 32-bit host may cut, wrap or reorder: numbers beyond 32 bits, long tuples, many arguments."""
 
 import triton
 import triton.language as tl
@@ -80,7 +80,7 @@ def wide_reduction(x_ptr, out_ptr, BLOCK: tl.constexpr):
         tl.store(out_ptr + place, sums[place])
 
 
-@triton.jit(noinline=True)
+@triton.jit
 def callee(low, high, scale):
     return high * 4294967297 + low, high.to(tl.float64) * scale
 

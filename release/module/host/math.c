@@ -1,0 +1,50 @@
+// The mathematical functions that LLVM and MLIR fold constants with, as hosts of 64 bits have them.
+//
+// LLVM leaves a call alone whose result overflows, underflows or is invalid, and learns of that from errno or from
+// floating-point exceptions. Emscripten's library reports neither, so that LLVM would fold what it must not; and its
+// sin, cos and erff are rounded otherwise than glibc's. So the module has functions of these names of its own.
+//
+// They reach the library through those of long double, which has 113 bits of mantissa here: there the library computes
+// with all of them (sinl, cosl) or calls its function of double (expl, powl, erfl), which is as good as glibc's.
+#include <errno.h>
+#include <float.h>
+#include <math.h>
+
+static double judged(double result, int finite, int may_underflow) {
+  if (finite && !isfinite(result))
+    errno = isnan(result) ? EDOM : ERANGE;
+  else if (may_underflow && fabs(result) < DBL_MIN)
+    errno = ERANGE;
+  return result;
+}
+
+#define HOST(name, may_underflow)                                              \
+  double name(double x) {                                                      \
+    return judged((double)name##l((long double)x), isfinite(x),                \
+                  may_underflow);                                              \
+  }
+
+HOST(exp, isfinite(x))
+HOST(log, 0)
+HOST(log2, 0)
+HOST(log10, 0)
+HOST(sqrt, 0)
+HOST(sinh, x != 0)
+HOST(cosh, 0)
+HOST(asin, x != 0)
+HOST(acos, 0)
+HOST(atan, x != 0)
+HOST(tan, x != 0)
+HOST(tanh, x != 0)
+HOST(log1p, x != 0)
+HOST(erf, x != 0)
+HOST(sin, x != 0)
+HOST(cos, 0)
+
+double pow(double x, double y) {
+  int finite = isfinite(x) && isfinite(y);
+  return judged((double)powl((long double)x, (long double)y), finite,
+                finite && x != 0);
+}
+
+float erff(float x) { return (float)erfl((long double)x); }
