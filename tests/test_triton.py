@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from release.pins.load import load_pins, load_profile
-from release.products.triton import TritonProduct
 from release.places import CHECKOUT
+from release.products.triton import TritonProduct
 from release.progress import Progress
 from release.sources import provide_sources
 from tests.command import copy_of_checkout, edit, triton_wasm
