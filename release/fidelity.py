@@ -16,7 +16,7 @@ from release.check.oracle.markdown import to_markdown
 from release.check.oracle.model import OracleReport
 from release.check.oracle.native import NativeRequest, NativeTriton, build_native
 from release.check.oracle.texts import TEXTS, compile_texts
-from release.check.oracle.validity import Assemblers, assemble, find_ptxas, llvm_mc_of
+from release.check.oracle.validity import Assemblers, assemble, find_ptxas, installed_ptxas, llvm_mc_of
 from release.check.oracle.wheel import PublishedWheel, published_wheel
 from release.errors import Finding, WrongUsage
 from release.manifest.models import to_json
@@ -34,7 +34,8 @@ REPORT = "oracle.json"
 class OracleChoice:
     """What the module is compared with: a native build, or where ``python`` is given the wheel installed for it.
 
-    ``ptxas`` is the program, or a wheel that holds it; without it no PTX is assembled.
+    ``ptxas`` is the program, or a wheel that holds it; by default the one among our development packages. Without any
+    no PTX is assembled.
     """
 
     python: Path | None = None
@@ -63,7 +64,8 @@ def compare_with_oracle(
     programs = {f"{module}.py": kernels_program(module) for module in MODULES}
     if supplied:
         programs[f"{OUTPUT.replace('-', '_')}.py"] = supplied_program(supplied)
-    ptxas = find_ptxas(choice.ptxas, cache) if choice.ptxas else None
+    place = choice.ptxas or installed_ptxas()
+    ptxas = find_ptxas(place, cache) if place else None
     llvm_mc = llvm_mc_of(oracle.root) if isinstance(oracle, NativeTriton) else None
     ours = stages.work / "check" / TEXTS
 

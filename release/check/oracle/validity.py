@@ -6,7 +6,9 @@ import re
 import tempfile
 import zipfile
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 
 from release.artifacts import replacing
@@ -52,6 +54,15 @@ def find_ptxas(place: Path, cache: Path) -> tuple[str, ...]:
             raise nothing from error
         program.chmod(0o755)
     return (str(program),)
+
+
+def installed_ptxas() -> Path | None:
+    """Return the ``ptxas`` that is among our own development packages, or None."""
+    with suppress(PackageNotFoundError):
+        for file in files("nvidia-cuda-nvcc-cu12") or ():
+            if file.name == "ptxas":
+                return Path(str(file.locate()))
+    return None
 
 
 def llvm_mc_of(root: Installation) -> tuple[str, ...]:

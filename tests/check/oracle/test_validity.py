@@ -1,13 +1,12 @@
-"""Text goes through the assemblers of its target; with ptxas where TRITON_WASM_PTXAS names one."""
+"""Text goes through the assemblers of its target."""
 
-import os
 import zipfile
 from pathlib import Path
 
 import pytest
 
 from release.check.oracle.model import Assembled
-from release.check.oracle.validity import Assemblers, assemble, find_ptxas, llvm_mc_of
+from release.check.oracle.validity import Assemblers, assemble, find_ptxas, installed_ptxas, llvm_mc_of
 from release.errors import BrokenEnvironment, WrongUsage
 from release.progress import Progress
 from release.toolchain.installation import Installation
@@ -15,7 +14,6 @@ from tests.check.oracle.texts import AMDGCN, PTX, write
 from tests.toolchain.stand_ins import write_tool
 
 QUIET = Progress(quiet=True)
-NAMED = os.environ.get("TRITON_WASM_PTXAS")
 
 
 def one(folder: Path, name: str, text: str, assemblers: Assemblers) -> Assembled:
@@ -23,11 +21,12 @@ def one(folder: Path, name: str, text: str, assemblers: Assemblers) -> Assembled
     return result
 
 
-@pytest.mark.skipif(not NAMED, reason="TRITON_WASM_PTXAS names no ptxas and no wheel that holds one")
 class TestPtxas:
     @pytest.fixture
     def ptxas(self, cache: Path) -> Assemblers:
-        return Assemblers(ptxas=find_ptxas(Path(NAMED or ""), cache))
+        place = installed_ptxas()
+        assert place, "nvidia-cuda-nvcc-cu12 is among the development packages"
+        return Assemblers(ptxas=find_ptxas(place, cache))
 
     def test_takes_good_text_for_both_targets(self, tmp_path: Path, ptxas: Assemblers) -> None:
         assert one(tmp_path / "a", "scale/cuda-80-32/ptx", PTX, ptxas).passed
