@@ -5,14 +5,40 @@ from pathlib import Path
 
 import pytest
 
-from release.pins.load import load_pins, load_profile
+from release.llvm.tablegen import PROGRAMS
+from release.module.wasm import read_wasm
+from release.pins.load import load_llvm_profile, load_pins, load_profile
+from release.pins.model import PinSet
+from release.pins.upstream import LLVMTree, read_triton
 from release.places import CHECKOUT
 from release.products.triton import TritonProduct
 from release.progress import Progress
-from release.sources import provide_sources
+from release.sources import Sources, provide_sources
+from release.stage import Stages
+from release.toolchain import prepare
+from release.toolchain.sources import Source
 from tests.command import copy_of_checkout, edit, triton_wasm
+from tests.llvm.tiny import VERSION, tiny_llvm
+from tests.package.test_tree import lay_licenses, miniature
 from tests.pins import trees
+from tests.toolchain.stand_ins import write_tool
 
+CMAKE = """\
+cmake_minimum_required(VERSION 3.20)
+project(triton CXX)
+find_package(Python3 REQUIRED COMPONENTS Development.Module Interpreter)
+find_package(pybind11 CONFIG REQUIRED)
+set(CMAKE_SHARED_LIBRARY_SUFFIX ".so")
+add_library(triton SHARED main.cc)
+target_include_directories(triton PRIVATE ${LLVM_INCLUDE_DIRS})
+target_link_libraries(triton PRIVATE Python3::Module pybind11::headers ${LLVM_LIBRARY_DIR}/libLLVMCore.a)
+target_link_libraries(triton PRIVATE ${LLVM_LIBRARY_DIR}/libLLVMSupport.a)
+"""
+MAIN = """\
+#include <pybind11/pybind11.h>
+const char *LLVMCore();
+PYBIND11_MODULE(libtriton, m) { m.def("core", [] { return LLVMCore(); }); }
+"""
 KERNEL = "from triton.experimental import gluon\n\n\n@gluon.jit\ndef gemm(a_ptr, b_ptr):\n    pass\n"
 
 
@@ -84,3 +110,53 @@ def test_the_sample_has_neither_kernels_nor_an_oracle(option: tuple[str, ...], t
     refused = triton_wasm("check", "--sample", *option, "--work", tmp_path / "work")
     assert refused.returncode == 2
     assert f"Leave out {option[0]}, or leave out --sample." in refused.stderr
+
+
+@pytest.mark.slow
+def test_from_two_trees_to_what_the_package_holds(
+    pins: PinSet, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """LLVM, objects, link and Python tree are stages of one run, and a second run makes none of them."""
+    for program in PROGRAMS[:2]:
+        write_tool(tmp_path / "tools" / program, f"echo LLVM version {VERSION}")
+    monkeypatch.setenv("TRITON_WASM_LLVM_TOOLS", str(tmp_path / "tools"))
+    profile = load_llvm_profile().model_copy(update={"projects": (), "extras": ("llvm-headers", "cmake-exports")})
+    monkeypatch.setattr("release.libraries.load_llvm_profile", lambda _: profile)
+    for name in ("_FEWEST_OBJECTS", "_FEWEST_ARCHIVES"):
+        monkeypatch.setattr(f"release.module.triton.{name}", 1)
+    progress = Progress(quiet=True)
+    sources = tiny_sources(tmp_path)
+    small = load_profile("release", pins)
+    small = small.model_copy(update={"link": small.link.model_copy(update={"memory": 1})})
+    product = TritonProduct(pins, small, sources, cache=tmp_path / "cache", progress=progress)
+    toolchain = prepare(pins, cache=cache, allow_mismatch=False, progress=progress, bind=[tmp_path])
+
+    stages = Stages(tmp_path / "work", progress)
+    linked = product.link(stages, toolchain)
+    assert "PyInit_libtriton" in {export.name for export in read_wasm(linked.path).exports}
+    packed = product.pack(stages, linked.path)
+    assert (packed.contents.python / "triton/backends/amd/lib/ocml.bc").is_file()
+    assert (packed.contents.python / "triton_compile_only/compile.py").is_file()
+    assert packed.contents.version == f"3.6.0+git{pins.triton.commit[:8]}"
+    assert [stage.name for stage in stages.done] == ["llvm", "objects", "link", "tree"]
+    assert not [path for path in tmp_path.rglob("*-build-*") if path.is_dir()]
+
+    again = Stages(tmp_path / "work", progress)
+    assert product.link(again, toolchain).path == linked.path
+    product.pack(again, linked.path)
+    assert [stage.name for stage in again.done if stage.reused] == ["llvm", "objects", "link", "tree"]
+
+
+def tiny_sources(folder: Path) -> Sources:
+    """An LLVM of four libraries, and a Triton that links one of them and has a Python tree."""
+    llvm = lay_licenses(tiny_llvm(folder / "llvm"))
+    triton = miniature(folder / "triton")
+    trees.lay(triton, {"CMakeLists.txt": CMAKE, "main.cc": MAIN})
+    return Sources(
+        triton=Source(name="triton", path=triton, commit=None, digest="sha256:triton", given=True),
+        llvm={"llvm": Source(name="llvm", path=llvm, commit=None, digest="sha256:llvm", given=True)},
+        triton_tree=read_triton(triton),
+        llvm_trees={"llvm": LLVMTree(path=llvm, version=VERSION, commit=None)},
+        fixups=(),
+        accepted=(),
+    )

@@ -91,8 +91,12 @@ BUILT_IN_PLACE = (
 
 @pytest.fixture
 def triton(tmp_path: Path) -> Path:
+    return miniature(tmp_path / "triton")
+
+
+def miniature(folder: Path) -> Path:
     """A Triton source tree that has, of each kind of file that Triton has, one or two."""
-    root = trees.triton(tmp_path / "triton", {"LICENSE": "MIT", "third_party/f2reduce/LICENCE.txt": "MIT"})
+    root = trees.triton(folder, {"LICENSE": "MIT", "third_party/f2reduce/LICENCE.txt": "MIT"})
     for place in (*KEPT, *LEFT_OUT, *NEVER_LOOKED_AT):
         path = root / source_of(place)
         if not path.exists():
@@ -104,7 +108,11 @@ def triton(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def llvm(tmp_path: Path) -> Path:
-    root = trees.llvm(tmp_path / "llvm")
+    return lay_licenses(trees.llvm(tmp_path / "llvm"))
+
+
+def lay_licenses(root: Path) -> Path:
+    """What an LLVM tree says of its terms."""
     for name in ("LICENSE.TXT", "lib/Support/BLAKE3/LICENSE", "lib/Support/COPYRIGHT.regex"):
         put(root / "llvm" / name, b"terms")
     return root
