@@ -31,8 +31,10 @@ find_package(pybind11 CONFIG REQUIRED)
 set(CMAKE_SHARED_LIBRARY_SUFFIX ".so")
 add_library(triton SHARED main.cc)
 target_include_directories(triton PRIVATE ${LLVM_INCLUDE_DIRS})
-target_link_libraries(triton PRIVATE Python3::Module pybind11::headers ${LLVM_LIBRARY_DIR}/libLLVMCore.a)
-target_link_libraries(triton PRIVATE ${LLVM_LIBRARY_DIR}/libLLVMSupport.a)
+target_link_libraries(triton PRIVATE Python3::Module pybind11::headers)
+foreach(library LLVMCore LLVMSupport)
+  target_link_libraries(triton PRIVATE ${LLVM_LIBRARY_DIR}/lib${library}.a)
+endforeach()
 """
 MAIN = """\
 #include <pybind11/pybind11.h>

@@ -7,6 +7,7 @@ from, just those objects are built, and the link is ours.
 from __future__ import annotations
 
 import json
+import math
 import re
 import shutil
 from collections.abc import Sequence
@@ -187,8 +188,8 @@ def needs(profile: Profile, folder: Path, progress: Progress) -> None:
         f" {machine.memory / 1e9:.1f} GB are free, and {machine.swap / 1e9:.1f} GB of swap."
     )
     if machine.memory + machine.swap < wanted:
-        short = (wanted - machine.memory - machine.swap) / 1e9
-        raise BrokenEnvironment(sentence, remedy=f"Add {short:.0f} GB of swap or more, or take another profile.")
+        short = math.ceil((wanted - machine.memory - machine.swap) / 1e9)
+        raise BrokenEnvironment(sentence, remedy=f"Add {short} GB of swap or more, or take another profile.")
     progress.note(f"  {sentence}")
 
 

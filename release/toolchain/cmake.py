@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -61,7 +62,7 @@ def compilers(
     launcher = f"sh;{tree / _LAUNCHER};{tree}"
     # __FILE__ in a header comes with the whole path.
     places = {"": f"{tree}/", **{name: str(path) for name, path in (elsewhere or {}).items()}}
-    always = " ".join([*flags, *(f"-ffile-prefix-map={path}={name}" for name, path in places.items())])
+    always = " ".join([*flags, *(shlex.quote(f"-ffile-prefix-map={path}={name}") for name, path in places.items())])
     return {
         variable: value
         for language in ("C", "CXX")

@@ -114,7 +114,7 @@ def test_just_what_triton_links_is_compiled_and_linked(
     objects: Path, request_: TritonRequest, toolchain: Toolchain, here: Path
 ) -> None:
     found = json.loads((objects / INPUTS).read_text())
-    assert [Path(name).name for name in found["objects"]] == ["value.cc.o", "main.cc.o"]
+    assert [Path(name).name for name in found["objects"]] == ["value.cc.o", "main.cc.o", "math.o"]
     assert found["archives"] == ["llvm/lib/libLLVMTiny.a"]
     output = here / LINKED
     link_triton(objects, request_.libraries, request_.profile, toolchain, output=output, progress=Progress(quiet=True))
@@ -171,7 +171,9 @@ def test_a_tree_that_cmake_cannot_read_is_one_sentence(
     request_: TritonRequest, toolchain: Toolchain, tmp_path: Path
 ) -> None:
     (tmp_path / "source").mkdir()
-    with pytest.raises(Finding, match=r"Cannot configure Triton: .*CMake Error.*does not contain a CMakeLists"):
+    with pytest.raises(
+        Finding, match=r"Cannot configure Triton: .*CMake Error at CMakeLists.txt.*The source directory"
+    ):
         build(replace(request_, source=tmp_path / "source"), toolchain, tmp_path / "work")
 
 
@@ -206,7 +208,7 @@ def test_a_linker_that_is_killed_is_said_to_want_memory(
             for process in Path("/proc").glob("[0-9]*"):
                 with suppress(OSError):
                     linker = b"wasm-ld" in (process / "cmdline").read_bytes().split(b"\0")[0]
-                    if linker and tmp_path in (process / "cwd").readlink().parents:
+                    if linker and tmp_path.name in str((process / "cwd").readlink()):
                         os.kill(int(process.name), signal.SIGKILL)
 
     killer = threading.Thread(target=kill)
