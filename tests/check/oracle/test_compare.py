@@ -12,7 +12,7 @@ from release.check.oracle.markdown import to_markdown
 from release.check.oracle.model import Assembled, OracleReport, TextReport
 from release.check.oracle.texts import Key, Kind, gather, read_texts
 from release.errors import WrongUsage
-from release.manifest.models import to_json
+from release.manifest.models import schema_of, to_json
 from tests.check.oracle.texts import AMDGCN, PTX, ttir, write
 
 NAME = "scale/cuda-80-32/ttir"
@@ -182,6 +182,7 @@ def test_the_report_survives_its_file_and_has_a_schema(tmp_path: Path) -> None:
     report = compared(tmp_path, {NAME: ttir()}, {NAME: ttir(line=12)})
     written = to_json(report)
     assert OracleReport.model_validate_json(written) == report
+    jsonschema.validate(json.loads(written), schema_of("oracle"))
     validator = jsonschema.Draft202012Validator(OracleReport.model_json_schema(mode="serialization"))
     validator.validate(json.loads(written))
     with pytest.raises(jsonschema.ValidationError):
