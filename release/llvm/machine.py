@@ -15,9 +15,9 @@ DISK_FOR_GENERATORS = 1_500_000_000
 _PER_CORE_MINUTES = 135  # 66 minutes on two busy cores
 
 
-def jobs_for(machine: Machine) -> int:
-    """Return how many compilers run at once: one for each core, as far as the memory goes."""
-    return max(1, min(machine.cores, machine.memory // COMPILE_MEMORY))
+def jobs_for(machine: Machine, *, each: int = COMPILE_MEMORY) -> int:
+    """Return how many compilers run at once: one for each core, as far as the memory goes at ``each`` bytes."""
+    return max(1, min(machine.cores, machine.memory // each))
 
 
 def link_jobs_for(machine: Machine, jobs: int) -> int:

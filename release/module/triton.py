@@ -46,6 +46,7 @@ RECIPE = 1
 _LIBRARY = "triton/libtriton.so"
 _LLVM = "llvm"
 _HOST = "host"
+_COMPILE_MEMORY = 1_600_000_000  # measured: the largest of Triton's sources, at -O3
 _FEWEST_OBJECTS, _FEWEST_ARCHIVES = 100, 100
 
 
@@ -137,7 +138,7 @@ def compile_triton(
             emcmake("Triton", tree / "overlay", tree, arguments, toolchain, env=env)
         configured.remember()
     objects, archives = _made_from(tree, libraries.prefix.resolve(), toolchain)
-    jobs = jobs or jobs_for(look(tree))
+    jobs = jobs or jobs_for(look(tree), each=_COMPILE_MEMORY)
     ninja(tree, *objects, name="objects", toolchain=toolchain, jobs=jobs, env=env, progress=progress)
     for name in objects:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
