@@ -112,11 +112,7 @@ def _parser() -> argparse.ArgumentParser:
         command = verbs.add_parser(name, help=text)
         _add_pipeline(command)
         command.set_defaults(run=commands.stages, until=name, oracle=False)
-    command.add_argument("--oracle", action="store_true", help="compare the texts with those of a native Triton")
-    command.add_argument(
-        "--oracle-python", metavar="PYTHON", type=Path, help="take the published wheel installed for it as oracle"
-    )
-    command.add_argument("--ptxas", metavar="PLACE", type=Path, help="assemble PTX: the program, or a wheel with it")
+    _add_oracle(command)
     command = verbs.add_parser("recipe", help="write the package as Pyodide recipes, or build them with pyodide-build")
     _add_pipeline(command)
     command.add_argument("--out", metavar="DIR", type=Path, help="where the recipes go")
@@ -125,7 +121,8 @@ def _parser() -> argparse.ArgumentParser:
     command = verbs.add_parser("release", help="run all stages and write the release folder")
     _add_pipeline(command)
     command.add_argument("--out", metavar="DIR", type=Path, required=True, help="where the release goes")
-    command.set_defaults(run=commands.release, oracle=False)
+    _add_oracle(command)
+    command.set_defaults(run=commands.release)
     return parser
 
 
@@ -163,6 +160,14 @@ def _add_pipeline(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--work", metavar="DIR", type=Path, help="where the stages live (in the cache by default)")
     parser.add_argument("--force", action="store_true", help="run every stage, also when nothing changed")
     parser.add_argument("--no-wait", action="store_true", help="fail when another run works in the same folder")
+
+
+def _add_oracle(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--oracle", action="store_true", help="compare the texts with those of a native Triton")
+    parser.add_argument(
+        "--oracle-python", metavar="PYTHON", type=Path, help="take the published wheel installed for it as oracle"
+    )
+    parser.add_argument("--ptxas", metavar="PLACE", type=Path, help="assemble PTX: the program, or a wheel with it")
 
 
 def _complain(message: str, remedy: str) -> None:

@@ -13,6 +13,7 @@ from release.places import cache_folder
 from release.progress import Progress
 
 if TYPE_CHECKING:
+    from release.fidelity import OracleChoice
     from release.pins.model import PinSet, Profile
     from release.pipeline import Pipeline
     from release.products import Product
@@ -126,10 +127,7 @@ def stages(options: argparse.Namespace) -> int:
             return 0
         report = pipeline.check(tools, package)
         print(f"{len(report.cases)} checks passed")
-        if options.oracle:
-            from release.fidelity import OracleChoice
-
-            choice = OracleChoice(python=options.oracle_python, ptxas=options.ptxas)
+        if choice := _oracle(options):
             compared = pipeline.compare(choice, tools)
             print(f"{len(compared.texts)} texts compared with {compared.oracle}")
     return 0
@@ -138,7 +136,7 @@ def stages(options: argparse.Namespace) -> int:
 def release(options: argparse.Namespace) -> int:
     """Run all of the pipeline and write the release folder."""
     with _pipeline(options) as pipeline:
-        manifest = pipeline.release(options.out.resolve())
+        manifest = pipeline.release(options.out.resolve(), oracle=_oracle(options))
     print(f"{manifest.name} {manifest.version} is in {options.out}: {manifest.why}")
     return 0
 
@@ -184,6 +182,12 @@ def _pipeline(options: argparse.Namespace) -> Iterator[Pipeline]:
     product = _sample(options, profile) if options.sample else _triton(options, pins, profile, cache, progress)
     with exclusive(request.work, wait=not options.no_wait, progress=progress):
         yield Pipeline(request, product, progress)
+
+
+def _oracle(options: argparse.Namespace) -> OracleChoice | None:
+    from release.fidelity import OracleChoice
+
+    return OracleChoice(python=options.oracle_python, ptxas=options.ptxas) if options.oracle else None
 
 
 def _sample(options: argparse.Namespace, profile: Profile) -> Product:

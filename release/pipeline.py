@@ -15,6 +15,7 @@ from release.artifacts import Artifact, replacing_folder, sha256_of, sha256_of_t
 from release.check.cases import load_cases
 from release.check.junit import to_junit
 from release.check.node import check_package
+from release.check.oracle.markdown import to_markdown
 from release.check.oracle.model import OracleReport
 from release.check.oracle.texts import TEXTS, gather
 from release.errors import Finding, WrongUsage
@@ -169,13 +170,14 @@ class Pipeline:
         dist = stage.folder / "dist"
         return compare(package, BuiltRecipe(wheel=next(dist.glob("*.whl")), lock=dist / package.lock.name))
 
-    def release(self, out: Path) -> Manifest:
-        """Run everything and put the assets, the reports and their checksums into ``out``."""
+    def release(self, out: Path, *, oracle: OracleChoice | None = None) -> Manifest:
+        """Run everything and put the assets, the reports and their checksums into ``out``; compare with ``oracle``."""
         _refuse_foreign(out)
         toolchain = self.toolchain()
         module = self.module(toolchain)
         package = self.package(toolchain, module)
         tests = self.check(toolchain, package)
+        compared = self.compare(oracle, toolchain) if oracle else None
         contents = self._product.pack(self._stages, module.path).contents
         released = [Artifact.of(path) for path in (package.wheel, package.zip, package.lock)]
         variants = variant_sizes(module.ladder, module.variant)
@@ -204,10 +206,17 @@ class Pipeline:
             write_atomically(folder / "manifest.json", to_json(manifest))
             write_atomically(folder / "sizes.json", to_json(sizes))
             write_atomically(folder / "tests.json", to_json(tests))
+            if compared:
+                write_atomically(folder / "oracle.json", to_json(compared))
+                write_atomically(folder / "oracle.md", to_markdown(compared))
             write_atomically(folder / "SUMMARY.md", summary(manifest, tests))
             write_atomically(folder / CHECKSUMS, checksums(folder))
 
-        inputs = {"manifest": manifest.model_dump(mode="json"), "recipe": recipe("manifest")}
+        inputs = {
+            "manifest": manifest.model_dump(mode="json"),
+            "oracle": compared.model_dump(mode="json") if compared else None,
+            "recipe": recipe("manifest"),
+        }
         stage = self._stages.run("release", inputs=inputs, build=assemble)
         _mirror(stage.folder, out)
         return manifest
