@@ -99,6 +99,7 @@ async function runCase(pyodide) {
   pyodide.FS.mkdirTree("/case");
   pyodide.FS.writeFile(filename, source); // for inspect.getsource, which reads the file
   pyodide.mountNodeFS("/out", job.files); // what is written there outlives the process, however that ends
+  pyodide.globals.set("__file__", filename);
   await pyodide.runPythonAsync(source, { filename });
   flush();
 }
