@@ -34,7 +34,7 @@ from release.package.model import Package
 from release.package.recipe import BuiltRecipe, Difference, build_recipes, compare, prepare_tools, write_recipes
 from release.pins.model import PinSet, Profile, Variant
 from release.places import CHECKOUT
-from release.products import Linked, Product
+from release.products import Linked, Packed, Product
 from release.progress import Progress
 from release.stage import RECORD, Stages, recipe
 from release.toolchain import prepare
@@ -63,6 +63,7 @@ class Pipeline:
         self._product = product
         self._progress = progress
         self._stages = Stages(request.work, progress, force=request.force)
+        self._packed: Packed | None = None
 
     @property
     def work(self) -> Path:
@@ -92,7 +93,7 @@ class Pipeline:
     def package(self, toolchain: Toolchain, module: SideModule) -> Package:
         """Lay the module and its Python files into a wheel, a zip and a lock entry."""
         request = self._request
-        packed = self._product.pack(self._stages, module.path)
+        packed = self._pack(module)
         stage = self._stages.run(
             "package",
             inputs={
@@ -138,14 +139,14 @@ class Pipeline:
         if out.exists() and (not out.is_dir() or any(path.name != "packages" for path in out.iterdir())):
             raise WrongUsage(f"{out} holds more than recipes.", remedy="Give --out an empty or a new folder.")
         parts = self._product.recipe(self._stages, toolchain, module.variant)
-        contents = self._product.pack(self._stages, module.path).contents
+        contents = self._pack(module).contents
         write_recipes(parts, contents, self._request.pins, out, pyodide=toolchain.pyodide)
 
     def build_recipe(self, toolchain: Toolchain, module: SideModule, package: Package) -> tuple[Difference, ...]:
         """Build the recipes with pyodide-build, and say in what their wheel differs from ``package``."""
         request, product = self._request, self._product
         parts = product.recipe(self._stages, toolchain, module.variant)
-        contents = product.pack(self._stages, module.path).contents
+        contents = self._pack(module).contents
         tools = prepare_tools(request.pins, toolchain, cache=request.cache, progress=self._progress)
 
         def build(folder: Path) -> None:
@@ -178,7 +179,7 @@ class Pipeline:
         package = self.package(toolchain, module)
         tests = self.check(toolchain, package)
         compared = self.compare(oracle, toolchain) if oracle else None
-        contents = self._product.pack(self._stages, module.path).contents
+        contents = self._pack(module).contents
         released = [Artifact.of(path) for path in (package.wheel, package.zip, package.lock)]
         variants = variant_sizes(module.ladder, module.variant)
         origins = self._product.origins()
@@ -220,6 +221,11 @@ class Pipeline:
         stage = self._stages.run("release", inputs=inputs, build=assemble)
         _mirror(stage.folder, out)
         return manifest
+
+    def _pack(self, module: SideModule) -> Packed:
+        if self._packed is None or self._packed.contents.module != module.path:
+            self._packed = self._product.pack(self._stages, module.path)
+        return self._packed
 
     def _rung(self, variant: Variant, linked: Linked, toolchain: Toolchain) -> tuple[Path, Rung]:
         ladder = self._request.profile.optimise

@@ -22,12 +22,7 @@ def run(roots: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[s
 
 @pytest.fixture
 def roots(tmp_path: Path) -> dict[str, str]:
-    """Trees of the preview pins, in which each text of a fix-up stands once."""
-    triton = trees.triton(tmp_path / "triton")
-    for fixup in load_pins("preview").fixups:
-        trees.lay(triton, {fixup.file: "\n".join(edit.old for edit in fixup.edits)})
-    llvm = trees.llvm(tmp_path / "llvm", 22, 1, 8)
-    return {"TRITON_ROOT": str(triton), "LLVM_ROOT": str(llvm), "TRITON_WASM_CACHE": str(tmp_path / "cache")}
+    return {**trees.preview(tmp_path), "TRITON_WASM_CACHE": str(tmp_path / "cache")}
 
 
 def test_it_says_where_they_are_what_they_are_and_that_they_agree(roots: dict[str, str]) -> None:

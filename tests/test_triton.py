@@ -46,11 +46,7 @@ KERNEL = "from triton.experimental import gluon\n\n\n@gluon.jit\ndef gemm(a_ptr,
 
 @pytest.fixture
 def roots(tmp_path: Path) -> dict[str, str]:
-    triton = trees.triton(tmp_path / "triton")
-    for fixup in load_pins("preview").fixups:
-        trees.lay(triton, {fixup.file: "\n".join(edit.old for edit in fixup.edits)})
-    llvm = trees.llvm(tmp_path / "llvm", 22, 1, 8)
-    return {"TRITON_ROOT": str(triton), "LLVM_ROOT": str(llvm)}
+    return trees.preview(tmp_path)
 
 
 def run(roots: dict[str, str], *arguments: object, checkout: Path = CHECKOUT) -> subprocess.CompletedProcess[str]:
@@ -82,7 +78,7 @@ def test_a_tree_of_an_unknown_layout_is_refused(roots: dict[str, str], tmp_path:
 
 def test_too_little_memory_is_said_before_anything_is_built(roots: dict[str, str], tmp_path: Path) -> None:
     checkout = copy_of_checkout(tmp_path / "checkout")
-    edit(checkout / "pins/profiles/release.toml", "memory = 21_500_000_000", "memory = 900_000_000_000")
+    edit(checkout / "pins/profiles/release.toml", "memory = 22_100_000_000", "memory = 900_000_000_000")
     refused = run(roots, "module", "--work", tmp_path / "work", checkout=checkout)
     assert refused.returncode == 3
     assert "takes up to 900.0 GB of memory with the profile release" in refused.stderr
@@ -140,13 +136,13 @@ def test_from_two_trees_to_what_the_package_holds(
     assert (packed.contents.python / "triton/backends/amd/lib/ocml.bc").is_file()
     assert (packed.contents.python / "triton_compile_only/compile.py").is_file()
     assert packed.contents.version == f"3.6.0+git{pins.triton.commit[:8]}"
-    assert [stage.name for stage in stages.done] == ["llvm", "objects", "link", "tree"]
+    assert [stage.name for stage in stages.done] == ["llvm", "objects", "host", "link", "tree"]
     assert not [path for path in tmp_path.rglob("*-build-*") if path.is_dir()]
 
     again = Stages(tmp_path / "work", progress)
     assert product.link(again, toolchain).path == linked.path
     product.pack(again, linked.path)
-    assert [stage.name for stage in again.done if stage.reused] == ["llvm", "objects", "link", "tree"]
+    assert [stage.name for stage in again.done if stage.reused] == ["llvm", "objects", "host", "link", "tree"]
 
 
 def tiny_sources(folder: Path) -> Sources:

@@ -8,7 +8,7 @@ from release.llvm.components import closure
 from release.llvm.key import LLVMRequest
 from release.llvm.tablegen import TableGenerators
 from release.progress import Progress
-from release.toolchain.cmake import SOURCE, Configured, arguments_of, compilers, emcmake, link_into, require_cmake
+from release.toolchain.cmake import SOURCE, Configured, arguments_of, cmake, compilers, link_into, require_cmake
 from release.toolchain.model import Toolchain
 
 PREFIX = Path("/llvm")
@@ -41,12 +41,12 @@ def configure(
     source = tree / SOURCE / "llvm"
     with progress.steps("llvm", 2) as steps:
         steps.begin("configure")
-        emcmake("LLVM", source, tree, arguments, toolchain)
+        cmake("LLVM", source, tree, arguments, toolchain)
         # What a library needs is known when everything is configured: so once more, with the list.
         components = [*closure(tree, request.roots()), *request.profile.extras]
         steps.begin(f"configure {len(components)} components")
         chosen = f"-DLLVM_DISTRIBUTION_COMPONENTS={';'.join(components)}"
-        emcmake("LLVM", source, tree, [*arguments, chosen], toolchain)
+        cmake("LLVM", source, tree, [*arguments, chosen], toolchain)
     configured.remember()
 
 

@@ -18,6 +18,9 @@ from release.toolchain.model import Toolchain
 
 _LONGEST_ERROR = 300
 
+FIXED_ADDRESSES = ("setarch", "--addr-no-randomize")
+"""Put before the link where the machine allows it: see ``fixed_addresses``."""
+
 STEPS = 2
 """Steps that ``build_sample`` counts besides one for each source file."""
 
@@ -92,8 +95,7 @@ def fixed_addresses(toolchain: Toolchain) -> tuple[str, ...]:
     one of two modules that differ in a `try … delegate`, as the kernel placed the heap. Containers may forbid the
     system call.
     """
-    prefix = ("setarch", "--addr-no-randomize")
-    return prefix if toolchain.run([*prefix, "true"]).returncode == 0 else ()
+    return FIXED_ADDRESSES if toolchain.run([*FIXED_ADDRESSES, "true"]).returncode == 0 else ()
 
 
 def succeed(completed: Completed, task: str, folder: Path) -> None:

@@ -27,7 +27,7 @@ from release.module.build import fixed_addresses, link, succeed
 from release.pins.model import FixupPin, Profile
 from release.progress import Progress
 from release.stage import key_of
-from release.toolchain.cmake import SOURCE, Configured, arguments_of, compilers, emcmake, link_into, require_cmake
+from release.toolchain.cmake import SOURCE, Configured, arguments_of, cmake, compilers, link_into, require_cmake
 from release.toolchain.model import Toolchain
 from release.toolchain.ninja import ninja
 
@@ -39,14 +39,17 @@ EXTENSION = "triton._C.libtriton"
 INIT = "PyInit_libtriton"
 LINKED = "libtriton.wasm"
 INPUTS = "inputs.json"
+TRITON, LLVM, _HOST = "triton", "llvm", "host"
+HOST_OBJECT = f"{_HOST}/math.o"
 
 RECIPE = 1
 """Counts the changes of this module and of the link that change the bits: a comment here costs no hour."""
 
-_LIBRARY = "triton/libtriton.so"
-_LLVM = "llvm"
-_HOST = "host"
-_COMPILE_MEMORY = 1_600_000_000  # measured: the largest of Triton's sources, at -O3
+COMPILE_MEMORY = 1_600_000_000
+"""Bytes that the largest of Triton's sources takes to compile, at -O3."""
+
+_LIBRARY = f"{TRITON}/libtriton.so"
+_OURS = (f"{TRITON}/", f"{LLVM}/")
 _FEWEST_OBJECTS, _FEWEST_ARCHIVES = 100, 100
 
 
@@ -78,7 +81,6 @@ class TritonRequest:
             "llvm": self.libraries.key,
             "flags": self.profile.compile.flags,
             "overlay": sha256_of_tree(OVERLAY),
-            "host": sha256_of_tree(HOST),
             "pybind11": pybind11.__version__,
             "emscripten": toolchain.emscripten.digest,
             "python_include": toolchain.python_include_digest,
@@ -118,7 +120,7 @@ def compile_triton(
             tree,
             _without_level(request.profile),
             [*_level(request.profile), "-DNDEBUG"],
-            elsewhere={_LLVM: libraries.prefix.resolve()},
+            elsewhere={LLVM: libraries.prefix.resolve()},
         ),
     }
     arguments = arguments_of(variables)
@@ -127,7 +129,7 @@ def compile_triton(
         require_cmake(toolchain)
         links = {
             SOURCE: request.source,
-            _LLVM: libraries.prefix,
+            LLVM: libraries.prefix,
             "python": toolchain.python_include,
             "pybind11": Path(pybind11.__file__).parent,
             "overlay": OVERLAY,
@@ -135,44 +137,89 @@ def compile_triton(
         link_into(tree, links)
         with progress.steps("objects", 1) as steps:
             steps.begin("configure Triton")
-            emcmake("Triton", tree / "overlay", tree, arguments, toolchain, env=env)
+            cmake("Triton", tree / "overlay", tree, arguments, toolchain, env=env)
         configured.remember()
     objects, archives = _made_from(tree, libraries.prefix.resolve(), toolchain)
-    jobs = jobs or jobs_for(look(tree), each=_COMPILE_MEMORY)
+    jobs = jobs or jobs_for(look(tree), each=COMPILE_MEMORY)
     ninja(tree, *objects, name="objects", toolchain=toolchain, jobs=jobs, env=env, progress=progress)
     for name in objects:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(tree / name, folder / name)
-    objects.append(_compile_host(request.profile, toolchain, folder))
     write_atomically(folder / INPUTS, json.dumps({"objects": objects, "archives": archives}, indent=2))
 
 
+def compile_host(profile: Profile, toolchain: Toolchain, folder: Path) -> None:
+    """Compile what the module has in place of the host's functions to HOST_OBJECT in ``folder``.
+
+    Raises Finding when it does not compile.
+    """
+    source = HOST / "math.c"
+    place = folder / HOST_OBJECT
+    place.parent.mkdir()
+    shutil.copyfile(source, place.with_name(source.name))
+    # Neither bitcode nor builtins: the optimiser knows functions of these names by what they are expected to do.
+    flags = [flag for flag in profile.compile.flags if flag != "-flto"]
+    command = ["emcc", *flags, "-fno-builtin", "-c", source.name, "-o", place.name]
+    succeed(toolchain.run(command, cwd=place.parent), f"compile {source.name}", folder)
+    place.with_name(source.name).unlink()
+
+
+def host_inputs(profile: Profile, toolchain: Toolchain) -> dict[str, Any]:
+    """Return everything that the object of ``compile_host`` depends on."""
+    return {
+        "recipe": RECIPE,
+        "source": sha256_of_tree(HOST),
+        "flags": profile.compile.flags,
+        "emscripten": toolchain.emscripten.digest,
+    }
+
+
+def link_names(objects: Path) -> tuple[str, ...]:
+    """Return what the module is linked from, in order: objects, HOST_OBJECT, and archives below LLVM."""
+    found = json.loads((objects / INPUTS).read_text())
+    return (*found["objects"], HOST_OBJECT, *found["archives"])
+
+
 def link_triton(
-    objects: Path, libraries: LLVMLibraries, profile: Profile, toolchain: Toolchain, *, output: Path, progress: Progress
+    objects: Path,
+    host: Path,
+    libraries: LLVMLibraries,
+    profile: Profile,
+    toolchain: Toolchain,
+    *,
+    output: Path,
+    progress: Progress,
 ) -> None:
-    """Link what ``compile_triton`` put into ``objects`` to the side module ``output``.
+    """Link what ``compile_triton`` put into ``objects`` and ``compile_host`` into ``host`` to the module ``output``.
 
     Raises BrokenEnvironment when memory or disk do not suffice, Finding when the linker refuses.
     """
-    found = json.loads((objects / INPUTS).read_text())
+    names = link_names(objects)
     place = output.with_name("linked-from")
     place.mkdir()
-    for name in ("triton", _HOST):
-        (place / name).symlink_to(objects / name)
-    (place / _LLVM).symlink_to(libraries.prefix)
+    for name, target in link_places(objects, host, libraries).items():
+        (place / name).symlink_to(target)
     needs(profile, output.parent, progress)
     with progress.steps("link", 1) as steps:
         again = "" if fixed_addresses(toolchain) else " (not reproducible: addresses cannot be fixed here)"
-        steps.begin(f"{len(found['objects'])} objects and {len(found['archives'])} archives{again}")
-        link([*found["objects"], *found["archives"]], place, INIT, profile, toolchain, output)
+        steps.begin(f"{len(names)} objects and archives{again}")
+        link(names, place, INIT, profile, toolchain, output)
     shutil.rmtree(place)
 
 
-def link_inputs(objects: str, libraries: LLVMLibraries, profile: Profile, toolchain: Toolchain) -> dict[str, Any]:
-    """Return everything that the linked module depends on; ``objects`` is the key of theirs."""
+def link_places(objects: Path, host: Path, libraries: LLVMLibraries) -> dict[str, Path]:
+    """Return where the first parts of ``link_names`` lead."""
+    return {TRITON: objects / TRITON, _HOST: host / _HOST, LLVM: libraries.prefix}
+
+
+def link_inputs(
+    objects: str, host: str, libraries: LLVMLibraries, profile: Profile, toolchain: Toolchain
+) -> dict[str, Any]:
+    """Return everything that the linked module depends on; ``objects`` and ``host`` are the keys of theirs."""
     return {
         "recipe": RECIPE,
         "objects": objects,
+        "host": host,
         "llvm": libraries.key,
         "flags": profile.link.flags,
         "emscripten": toolchain.emscripten.digest,
@@ -198,7 +245,7 @@ def _made_from(tree: Path, prefix: Path, toolchain: Toolchain) -> tuple[list[str
     """Ask ninja what Triton's library is made from; return its objects and archives by their names in the tree."""
     completed = toolchain.run(["ninja", "-C", tree, "-t", "inputs", _LIBRARY], cwd=tree)
     # LLVM's CMake files name its libraries by their real paths.
-    names = [line.replace(f"{prefix}/", f"{_LLVM}/").removeprefix(f"{tree}/") for line in completed.output.splitlines()]
+    names = [line.replace(f"{prefix}/", f"{LLVM}/").removeprefix(f"{tree}/") for line in completed.output.splitlines()]
     objects = sorted({name for name in names if name.endswith(".o")})
     archives = sorted({name for name in names if name.endswith(".a")})
     if completed.returncode != 0 or len(objects) < _FEWEST_OBJECTS or len(archives) < _FEWEST_ARCHIVES:
@@ -212,22 +259,6 @@ def _made_from(tree: Path, prefix: Path, toolchain: Toolchain) -> tuple[list[str
             remedy="See which library the overlay has to stand in for.",
         )
     return objects, archives
-
-
-_OURS = ("triton/", f"{_LLVM}/")
-
-
-def _compile_host(profile: Profile, toolchain: Toolchain, folder: Path) -> str:
-    """Compile what the module has in place of the host's into ``folder``; return the object's name."""
-    source = HOST / "math.c"
-    (folder / _HOST).mkdir(exist_ok=True)
-    shutil.copyfile(source, folder / _HOST / source.name)
-    # Neither bitcode nor builtins: the optimiser knows functions of these names by what they are expected to do.
-    flags = [flag for flag in profile.compile.flags if flag != "-flto"]
-    command = ["emcc", *flags, "-fno-builtin", "-c", source.name, "-o", "math.o"]
-    succeed(toolchain.run(command, cwd=folder / _HOST), f"compile {source.name}", folder)
-    (folder / _HOST / source.name).unlink()
-    return f"{_HOST}/math.o"
 
 
 def _level(profile: Profile) -> list[str]:

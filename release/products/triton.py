@@ -19,7 +19,9 @@ from release.module.triton import (
     INIT,
     LINKED,
     TritonRequest,
+    compile_host,
     compile_triton,
+    host_inputs,
     link_inputs,
     link_triton,
     needs,
@@ -81,12 +83,18 @@ class TritonProduct:
             needs(self._profile, stages.work, self._progress)  # now, and not after the hours before
         libraries = self._host.provide(toolchain, jobs=self._jobs)
         stages.remember(libraries.stage)
-        objects = self._compile(stages, toolchain, libraries)
+        objects, host = self._compile(stages, toolchain, libraries), self._compile_host(stages, toolchain)
         stage = stages.run(
             "link",
-            inputs=link_inputs(objects.key, libraries, self._profile, toolchain),
+            inputs=link_inputs(objects.key, host.key, libraries, self._profile, toolchain),
             build=lambda folder: link_triton(
-                objects.folder, libraries, self._profile, toolchain, output=folder / LINKED, progress=self._progress
+                objects.folder,
+                host.folder,
+                libraries,
+                self._profile,
+                toolchain,
+                output=folder / LINKED,
+                progress=self._progress,
             ),
         )
         return Linked(path=stage.folder / LINKED, init=INIT, size_floor=SIZE_FLOOR, size_budget=SIZE_BUDGET)
@@ -139,8 +147,8 @@ class TritonProduct:
     def recipe(self, stages: Stages, toolchain: Toolchain, variant: Variant) -> Parts:
         """Return LLVM as the library, and the link of Triton's objects with it."""
         libraries = self._host.provide(toolchain, jobs=self._jobs)
-        objects = self._compile(stages, toolchain, libraries)
-        return triton_parts(objects.folder, libraries, self._profile, variant)
+        objects, host = self._compile(stages, toolchain, libraries), self._compile_host(stages, toolchain)
+        return triton_parts(objects.folder, host.folder, libraries, self._profile, variant)
 
     def origins(self) -> Origins:
         """Name the trees and what was changed in copies of them."""
@@ -204,6 +212,13 @@ class TritonProduct:
         if tree.exists() and not stage.reused:
             shutil.rmtree(tree)
         return stage
+
+    def _compile_host(self, stages: Stages, toolchain: Toolchain) -> Stage:
+        return stages.run(
+            "host",
+            inputs=host_inputs(self._profile, toolchain),
+            build=lambda folder: compile_host(self._profile, toolchain, folder),
+        )
 
 
 def _discard(_: object) -> None:

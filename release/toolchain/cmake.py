@@ -118,17 +118,21 @@ def require_cmake(toolchain: Toolchain) -> None:
             )
 
 
-def emcmake(
+def cmake(
     what: str,
     source: Path,
     tree: Path,
     arguments: Sequence[str],
     toolchain: Toolchain,
     *,
+    program: Sequence[str] = ("emcmake", "cmake"),
     env: Mapping[str, str] | None = None,
 ) -> None:
-    """Configure ``tree`` from ``source``. Raises Finding with CMake's first error; all it said is in LOG."""
-    command = toolchain.command(["emcmake", "cmake", "-S", source, "-B", tree, *arguments], env=env)
+    """Configure ``tree`` from ``source``, which is ``what``.
+
+    Raises Finding with CMake's first error; all it said is in LOG.
+    """
+    command = toolchain.command([*program, "-S", source, "-B", tree, *arguments], env=env)
     completed = run([*low_priority(), *command], cwd=tree)
     write_atomically(tree / LOG, completed.output)
     if completed.returncode == 0:

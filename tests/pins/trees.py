@@ -4,6 +4,8 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from release.pins.load import load_pins
+
 PREVIEW_LLVM = "0729a74e66aeeb7a9839d80bfd64fc49b2e69f52"
 PYBIND11 = "find_package(pybind11 CONFIG REQUIRED)\n"
 NANOBIND = "find_package(nanobind CONFIG REQUIRED)\n"
@@ -36,3 +38,13 @@ def llvm(root: Path, *version: object) -> Path:
     names = ("MAJOR", "MINOR", "PATCH", "SUFFIX")
     lines = [f"  set(LLVM_VERSION_{name} {part})\n" for name, part in zip(names, version, strict=False)]
     return lay(root, {"cmake/Modules/LLVMVersion.cmake": "".join(lines), "llvm/CMakeLists.txt": "project(LLVM)\n"})
+
+
+def preview(folder: Path) -> dict[str, str]:
+    """Trees of the preview pins, in which each text of a fix-up stands once; returns the variables that name them."""
+    root = triton(folder / "triton")
+    texts: dict[str, str] = {}
+    for fixup in load_pins("preview").fixups:
+        texts[fixup.file] = texts.get(fixup.file, "") + "\n".join(edit.old for edit in fixup.edits)
+    lay(root, texts)
+    return {"TRITON_ROOT": str(root), "LLVM_ROOT": str(llvm(folder / "llvm", 22, 1, 8))}

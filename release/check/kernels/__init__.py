@@ -16,6 +16,7 @@ MODULES = (
     "print_assert",
     "gluon_gemm",
     "host_width",
+    "host_order",
     "host_math",
 )
 """The modules of ``ours``, which declare the kernels."""

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-AMPERE, HOPPER, CDNA3, CDNA4 = "cuda:80:32", "cuda:90:32", "hip:gfx942:64", "hip:gfx950:64"
+AMPERE, HOPPER, BLACKWELL = "cuda:80:32", "cuda:90:32", "cuda:100:32"
+CDNA3, CDNA4, RDNA3, GFX1250 = "hip:gfx942:64", "hip:gfx950:64", "hip:gfx1100:32", "hip:gfx1250:32"
 
 EVERYWHERE = (AMPERE, HOPPER, CDNA3, CDNA4)
 """The targets that every kernel of Triton proper is compiled for."""

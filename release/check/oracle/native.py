@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,15 +15,16 @@ from release.check.oracle.root import PACKAGES, native_root
 from release.check.oracle.texts import Kind
 from release.errors import BrokenEnvironment, Finding
 from release.llvm.machine import jobs_for
-from release.machine import look, low_priority, size_of
+from release.machine import look, size_of
+from release.module.triton import COMPILE_MEMORY
 from release.module.triton import OVERLAY as SHARED
 from release.package.layer import ENTRY_POINTS
 from release.pins.model import FixupPin
 from release.places import CHECKOUT
 from release.process import Completed, run
 from release.progress import Progress
-from release.stage import exclusive, run_stage
-from release.toolchain.cmake import LOG, SOURCE, Configured, arguments_of, link_into
+from release.stage import exclusive, key_of, run_stage
+from release.toolchain.cmake import SOURCE, Configured, arguments_of, cmake, link_into
 from release.toolchain.installation import Installation
 from release.toolchain.model import Toolchain
 from release.toolchain.ninja import ninja
@@ -34,6 +34,7 @@ OVERLAY = Path(__file__).parent / "overlay"
 # Text does not depend on how the compiler's own code was optimised, and -O1 takes half the time of -O3.
 _FLAGS = "-O1 -DNDEBUG"
 _LIBRARY = "triton/libtriton.so"
+_BUILD = "oracle-build-"
 _DISK = 1_500_000_000
 # The paths that Pyodide gives to both: text holds them as strings, as bytes and, by their length, in numbers.
 _CASE = Path("/case")
@@ -127,14 +128,26 @@ def build_native(
     """
     work = work.resolve()
     root = native_root(request.llvm, request.python_minor, cache=cache, progress=progress)
-    tree = work / "oracle-build"
+    inputs = request.inputs(root)
+    # Of its key, for ninja goes by times: sources of before are older than what was made of others.
+    tree = work / f"{_BUILD}{key_of(inputs)[:12]}"
 
     def build(folder: Path) -> None:
+        for other in work.glob(f"{_BUILD}*"):
+            if other != tree:
+                shutil.rmtree(other)
         _needs_disk(tree)
         shutil.copytree(request.python, folder, symlinks=True, dirs_exist_ok=True)
         configure(request, root, toolchain, tree=tree, progress=progress)
         tools = _tools(request, root, toolchain, tree)
-        ninja(tree, _LIBRARY, name="oracle", toolchain=tools, jobs=jobs or jobs_for(look(tree)), progress=progress)
+        ninja(
+            tree,
+            _LIBRARY,
+            name="oracle",
+            toolchain=tools,
+            jobs=jobs or jobs_for(look(tree), each=COMPILE_MEMORY),
+            progress=progress,
+        )
         (folder / "triton" / "_C").mkdir(parents=True, exist_ok=True)
         shutil.copy2(tree / _LIBRARY, folder / "triton" / "_C")
         if not any(folder.glob("*.dist-info")):  # Triton finds its backends by their entry points
@@ -143,9 +156,7 @@ def build_native(
             write_atomically(metadata / "entry_points.txt", ENTRY_POINTS)
         _must_load(NativeTriton(folder=folder, root=root, llvm=request.llvm, python_minor=request.python_minor), work)
 
-    stage = run_stage(
-        "oracle", work / "oracle", inputs=request.inputs(root), build=build, progress=progress, force=force
-    )
+    stage = run_stage("oracle", work / "oracle", inputs=inputs, build=build, progress=progress, force=force)
     if tree.exists() and not stage.reused:
         shutil.rmtree(tree)
     return NativeTriton(
@@ -179,14 +190,10 @@ def configure(
         "python": Path(f"/usr/include/python{request.python_minor}"),
     }
     link_into(tree, links)
-    progress.note("  oracle       configure Triton for this machine")
-    tools = _tools(request, root, toolchain, tree)
-    completed = run([*low_priority(), *tools.command(["cmake", "-S", OVERLAY, "-B", tree, *arguments])], cwd=tree)
-    write_atomically(tree / LOG, completed.output)
-    if completed.returncode != 0:
-        found = re.search(r"CMake Error.*\n.*\n.*", completed.output)
-        reason = " ".join(found[0].split()) if found else completed.tail[-300:]
-        raise Finding(f"Cannot configure the native Triton: {reason[:300]}", remedy=f"Read {tree / LOG}.")
+    with progress.steps("oracle", 1) as steps:
+        steps.begin("configure Triton for this machine")
+        tools = _tools(request, root, toolchain, tree)
+        cmake("the native Triton", OVERLAY, tree, arguments, tools, program=("cmake",))
     configured.remember()
 
 

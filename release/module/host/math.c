@@ -10,9 +10,13 @@
 #include <float.h>
 #include <math.h>
 
-static double judged(double result, int finite, int may_underflow) {
-  if (finite && !isfinite(result))
-    errno = isnan(result) ? EDOM : ERANGE;
+// Sets errno as C11 (7.12.1) says and glibc does; a result below the normal numbers may have underflowed.
+static double judged(double result, int finite, int number,
+                     int may_underflow) {
+  if (isnan(result) && number)
+    errno = EDOM;
+  else if (isinf(result) && finite)
+    errno = ERANGE;
   else if (may_underflow && fabs(result) < DBL_MIN)
     errno = ERANGE;
   return result;
@@ -20,7 +24,7 @@ static double judged(double result, int finite, int may_underflow) {
 
 #define HOST(name, may_underflow)                                              \
   double name(double x) {                                                      \
-    return judged((double)name##l((long double)x), isfinite(x),                \
+    return judged((double)name##l((long double)x), isfinite(x), !isnan(x),     \
                   may_underflow);                                              \
   }
 
@@ -44,7 +48,7 @@ HOST(cos, 0)
 double pow(double x, double y) {
   int finite = isfinite(x) && isfinite(y);
   return judged((double)powl((long double)x, (long double)y), finite,
-                finite && x != 0);
+                !isnan(x) && !isnan(y), finite && x != 0);
 }
 
 float erff(float x) { return (float)erfl((long double)x); }

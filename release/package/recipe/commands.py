@@ -6,9 +6,6 @@ from release.module.build import link_command
 from release.module.ladder import optimise_command
 from release.package.recipe.model import Linking
 
-FIXED_ADDRESSES = ("setarch", "--addr-no-randomize")
-"""Put before the link where the machine allows it; see ``release.module.build.fixed_addresses``."""
-
 
 def commands(linking: Linking) -> list[list[str]]:
     """Return the link and, unless the variant is ``none``, the optimiser.

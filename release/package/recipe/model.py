@@ -24,14 +24,14 @@ class Library:
 class Linking:
     """How the side module is linked.
 
-    ``names`` are objects and archives in their order, as the linker is given them. Their first parts are either in
-    ``objects``, a folder, or keys of ``libraries``, whose values say where that is in the library (``.`` for all of
-    it). ``output`` is the name of the module's file, ``init`` its ``PyInit_…``. ``variant`` is the rung of the
-    optimiser's ladder that the direct path has chosen.
+    ``names`` are objects and archives in their order, as the linker is given them. Their first parts are either keys of
+    ``objects``, whose values are files and folders, or of ``libraries``, whose values say where that is in the library
+    (``.`` for all of it). ``output`` is the name of the module's file, ``init`` its ``PyInit_…``. ``variant`` is the
+    rung of the optimiser's ladder that the direct path has chosen.
     """
 
     names: tuple[str, ...]
-    objects: Path
+    objects: Mapping[str, Path]
     libraries: Mapping[str, str]
     init: str
     output: str

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from release.llvm import LLVMLibraries
 from release.module.build import build_sample
 from release.module.sample import Sample
-from release.module.triton import INIT, INPUTS, LINKED
+from release.module.triton import INIT, LINKED, LLVM, link_names, link_places
 from release.package.recipe.model import Library, Linking, Parts
 from release.pins.model import Profile, Variant
 from release.progress import Steps
@@ -42,7 +41,7 @@ def sample_parts(sample: Sample, folder: Path, profile: Profile, variant: Varian
         ),
         linking=Linking(
             names=(*(f"{Path(source).stem}.o" for source in sample.objects), archive),
-            objects=folder / _OBJECTS,
+            objects={path.name: path for path in (folder / _OBJECTS).iterdir()},
             libraries={archive: f"lib/{archive}"},
             init=sample.init,
             output=_output(sample),
@@ -52,21 +51,24 @@ def sample_parts(sample: Sample, folder: Path, profile: Profile, variant: Varian
     )
 
 
-def triton_parts(objects: Path, libraries: LLVMLibraries, profile: Profile, variant: Variant) -> Parts:
-    """Return the installed LLVM as the library, and the link of ``objects``, which ``compile_triton`` made, with it."""
-    found = json.loads((objects / INPUTS).read_text())
+def triton_parts(objects: Path, host: Path, libraries: LLVMLibraries, profile: Profile, variant: Variant) -> Parts:
+    """Return the installed LLVM as the library, and the link of ``objects`` and ``host`` with it.
+
+    They are what ``compile_triton`` and ``compile_host`` made.
+    """
+    places = link_places(objects, host, libraries)
     return Parts(
         library=Library(
             name="libllvm",
             version=libraries.version,
             summary="LLVM, MLIR and LLD as bitcode, for linking into a side module",
             license=_LLVM_LICENSE,
-            folder=libraries.prefix,
+            folder=places.pop(LLVM),
         ),
         linking=Linking(
-            names=(*found["objects"], *found["archives"]),
-            objects=objects,
-            libraries={"llvm": "."},
+            names=link_names(objects),
+            objects=places,
+            libraries={LLVM: "."},
             init=INIT,
             output=LINKED,
             profile=profile,

@@ -10,10 +10,11 @@ from typing import Any
 
 from release.artifacts import files_below, replacing_folder, write_atomically
 from release.errors import WrongUsage
+from release.module.build import FIXED_ADDRESSES
 from release.package.abi import extension_suffix
 from release.package.metadata import describe
 from release.package.model import Contents
-from release.package.recipe.commands import FIXED_ADDRESSES, commands
+from release.package.recipe.commands import commands
 from release.package.recipe.model import Library, Linking, Parts
 from release.pins.model import PinSet
 
@@ -46,7 +47,7 @@ def _require(parts: Parts) -> None:
         if (place := linking.libraries.get(first)) is not None:
             path = parts.library.folder / place / rest
         else:
-            path = linking.objects / name
+            path = linking.objects.get(first, Path(first)) / rest
         if not path.is_file():
             raise WrongUsage(
                 f"There is no {path}, which the module is linked from.", remedy="Run the stages before this one again."
@@ -95,8 +96,8 @@ def _write_package(parts: Parts, contents: Contents, pins: PinSet, folder: Path,
 
 def _lay_objects(linking: Linking, folder: Path, *, copy: bool) -> None:
     folder.mkdir()
-    for name in sorted({name.partition("/")[0] for name in linking.names} - set(linking.libraries)):
-        _take(linking.objects / name, folder / name, copy=copy)
+    for name, path in linking.objects.items():
+        _take(path, folder / name, copy=copy)
 
 
 def _take(source: Path, target: Path, *, copy: bool) -> None:

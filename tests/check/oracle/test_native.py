@@ -61,7 +61,7 @@ class TestBuild:
         self, request_: NativeRequest, built: Callable[[NativeRequest], NativeTriton], tmp_path: Path
     ) -> None:
         triton = built(request_)
-        assert not (tmp_path / "work" / "oracle-build").exists()
+        assert not list((tmp_path / "work").glob("oracle-build*"))
         library = triton.folder / "triton" / "_C" / "libtriton.so"
         made = library.stat().st_mtime_ns
         out = tmp_path / "out"

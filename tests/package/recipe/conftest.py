@@ -45,7 +45,7 @@ def crafted(tmp_path: Path, profile: Profile) -> Parts:
         library=Library(name="liba", version="2.0", summary="Things: to link", license="MIT", folder=library),
         linking=Linking(
             names=("part/one.o", "two.o", "a/lib/libA.a"),
-            objects=objects,
+            objects={"part": objects / "part", "two.o": objects / "two.o"},
             libraries={"a": "."},
             init="PyInit__exprc",
             output="_exprc.wasm",

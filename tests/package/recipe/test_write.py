@@ -12,13 +12,13 @@ from pyodide_build.recipe.spec import MetaConfig  # type: ignore[import-untyped]
 
 from release.artifacts import files_below
 from release.errors import WrongUsage
-from release.module.build import fixed_addresses, link
+from release.module.build import FIXED_ADDRESSES, fixed_addresses, link
 from release.module.ladder import climb
 from release.module.triton import INPUTS
 from release.package.build import build_package
 from release.package.model import Contents
 from release.package.recipe import Parts, write_recipes
-from release.package.recipe.commands import FIXED_ADDRESSES, commands
+from release.package.recipe.commands import commands
 from release.package.recipe.parts import triton_parts
 from release.pins.model import PinSet, Profile, Variant
 from release.process import Completed
@@ -76,7 +76,7 @@ def test_written_to_be_built_at_once_it_links_to_what_there_is(
     write_recipes(crafted, contents, pins, tmp_path / "out", pyodide=pyodide, copy=False)
     packages = tmp_path / "out" / "packages"
     assert (packages / "liba" / "source" / "prefix").readlink() == crafted.library.folder
-    assert (packages / "exprc" / "source" / "link" / "part").readlink() == crafted.linking.objects / "part"
+    assert (packages / "exprc" / "source" / "link" / "part").readlink() == crafted.linking.objects["part"]
 
 
 @pytest.mark.parametrize("gone", ["library/lib/libA.a", "objects/part/one.o"])
@@ -129,9 +129,12 @@ def test_triton_is_linked_with_the_installed_llvm(
     objects = tmp_path / "triton objects"
     (objects / "triton" / "lib").mkdir(parents=True)
     (objects / "triton" / "lib" / "main.cc.o").touch()
+    host = tmp_path / "host stage"
+    (host / "host").mkdir(parents=True)
+    (host / "host" / "math.o").touch()
     (objects / INPUTS).write_text(json.dumps({"objects": ["triton/lib/main.cc.o"], "archives": ["llvm/lib/libA.a"]}))
     libraries: Any = Libraries
-    parts = triton_parts(objects, libraries, profile, "none")
+    parts = triton_parts(objects, host, libraries, profile, "none")
     triton = replace(contents, name="triton", version="3.6.0+git50b2f739", extension="triton._C.libtriton")
     write_recipes(parts, triton, pins, tmp_path / "out", pyodide=pyodide)
     packages = tmp_path / "out" / "packages"
@@ -142,4 +145,4 @@ def test_triton_is_linked_with_the_installed_llvm(
     assert recipe["libraries"] == {"llvm": "."}
     assert recipe["module"] == f"triton/_C/libtriton{MODULE.removeprefix('exprc/_exprc')}"
     (command,) = recipe["commands"]
-    assert command[-4:] == ["triton/lib/main.cc.o", "llvm/lib/libA.a", "-o", "../libtriton.wasm"]
+    assert command[-5:] == ["triton/lib/main.cc.o", "host/math.o", "llvm/lib/libA.a", "-o", "../libtriton.wasm"]
