@@ -148,15 +148,13 @@ def recipe(options: argparse.Namespace) -> int:
     if bool(options.out) == options.build:
         raise WrongUsage("A recipe is written or built.", remedy="Give either --out DIR or --build.")
     with _pipeline(options) as pipeline:
-        tools = pipeline.toolchain()
-        module = pipeline.module(tools)
         if options.out:
-            pipeline.write_recipe(tools, module, options.out.resolve())
+            pipeline.write_recipe(options.out.resolve())
             print(options.out)
-            return 0
-        differences = pipeline.build_recipe(tools, module, pipeline.package(tools, module))
-        print(describe(differences))
-        require_same(differences)
+        else:
+            differences = pipeline.build_recipe()
+            print(describe(differences))
+            require_same(differences)
     return 0
 
 

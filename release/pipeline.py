@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter
 
@@ -15,11 +16,7 @@ from release.artifacts import Artifact, replacing_folder, sha256_of, sha256_of_t
 from release.check.cases import load_cases
 from release.check.junit import to_junit
 from release.check.node import check_package
-from release.check.oracle.markdown import to_markdown
-from release.check.oracle.model import OracleReport
-from release.check.oracle.texts import TEXTS, gather
 from release.errors import Finding, WrongUsage
-from release.fidelity import OracleChoice
 from release.manifest.checksums import NAME as CHECKSUMS
 from release.manifest.checksums import checksums, verify
 from release.manifest.models import CasesReport, Manifest, SizesReport, StageRecord, to_json
@@ -31,7 +28,6 @@ from release.module.model import AuditReport, Rung, SideModule
 from release.package import archive
 from release.package.build import build_package
 from release.package.model import Package
-from release.package.recipe import BuiltRecipe, Difference, build_recipes, compare, prepare_tools, write_recipes
 from release.pins.model import PinSet, Profile, Variant
 from release.places import CHECKOUT
 from release.products import Linked, Packed, Product
@@ -39,6 +35,12 @@ from release.progress import Progress
 from release.stage import RECORD, Stages, recipe
 from release.toolchain import prepare
 from release.toolchain.model import Toolchain
+
+# What only some commands need is imported where it is used: an unchanged release takes no longer than Python's start.
+if TYPE_CHECKING:
+    from release.check.oracle.model import OracleReport
+    from release.fidelity import OracleChoice
+    from release.package.recipe import Difference
 
 _RUNG = TypeAdapter(Rung)
 
@@ -134,17 +136,26 @@ class Pipeline:
         """Compare what the checked cases wrote with an oracle's texts. Raises Finding for an unexplained difference."""
         return self._product.compare(choice, self._stages, toolchain)
 
-    def write_recipe(self, toolchain: Toolchain, module: SideModule, out: Path) -> None:
-        """Write the Pyodide recipes of the module into ``out``. Raises WrongUsage for a folder of somebody else's."""
+    def write_recipe(self, out: Path) -> None:
+        """Make the module and write its Pyodide recipes into ``out``; raises WrongUsage for somebody else's folder."""
+        from release.package.recipe import write_recipes
+
         if out.exists() and (not out.is_dir() or any(path.name != "packages" for path in out.iterdir())):
             raise WrongUsage(f"{out} holds more than recipes.", remedy="Give --out an empty or a new folder.")
+        toolchain = self.toolchain()
+        module = self.module(toolchain)
         parts = self._product.recipe(self._stages, toolchain, module.variant)
         contents = self._pack(module).contents
         write_recipes(parts, contents, self._request.pins, out, pyodide=toolchain.pyodide)
 
-    def build_recipe(self, toolchain: Toolchain, module: SideModule, package: Package) -> tuple[Difference, ...]:
-        """Build the recipes with pyodide-build, and say in what their wheel differs from ``package``."""
+    def build_recipe(self) -> tuple[Difference, ...]:
+        """Make the package, build the recipes with pyodide-build, and say in what the two differ."""
+        from release.package.recipe import BuiltRecipe, build_recipes, compare, prepare_tools, write_recipes
+
         request, product = self._request, self._product
+        toolchain = self.toolchain()
+        module = self.module(toolchain)
+        package = self.package(toolchain, module)
         parts = product.recipe(self._stages, toolchain, module.variant)
         contents = self._pack(module).contents
         tools = prepare_tools(request.pins, toolchain, cache=request.cache, progress=self._progress)
@@ -208,6 +219,8 @@ class Pipeline:
             write_atomically(folder / "sizes.json", to_json(sizes))
             write_atomically(folder / "tests.json", to_json(tests))
             if compared:
+                from release.check.oracle.markdown import to_markdown
+
                 write_atomically(folder / "oracle.json", to_json(compared))
                 write_atomically(folder / "oracle.md", to_markdown(compared))
             write_atomically(folder / "SUMMARY.md", summary(manifest, tests))
@@ -286,6 +299,8 @@ class Pipeline:
         write_atomically(folder / "tests.json", to_json(cases_report(report)))
         write_atomically(folder / "tests.xml", to_junit(report))
         if any(result.files for result in report.results):
+            from release.check.oracle.texts import TEXTS, gather
+
             gather(folder / "files", "wheel", folder / TEXTS)
         if report.passed:
             return

@@ -100,3 +100,28 @@ def test_the_same_sources_give_the_same_bytes_elsewhere(
     assert elsewhere.returncode == 0, elsewhere.stderr
     for name in PACKAGE:
         assert sha256_of(tmp_path / "a work dir" / "package" / name) == sha256_of(out / name), name
+
+
+def test_the_recipe_is_written_and_builds_the_same_package(
+    released: tuple[Path, Manifest], pipeline: Pipeline, tmp_path: Path
+) -> None:
+    arguments = ("recipe", "--sample", "--pins", "preview", "--work", pipeline.work)
+    written = triton_wasm(*arguments, "--out", tmp_path / "recipes")
+    assert written.returncode == 0, written.stderr
+    assert sorted(path.name for path in (tmp_path / "recipes" / "packages").iterdir()) == ["exprc", "libexprc"]
+    built = triton_wasm(*arguments, "--build")
+    assert built.returncode == 0, built.stderr
+    assert "RECORD" in built.stdout and "UNEXPLAINED" not in built.stdout
+
+
+def test_a_recipe_is_written_or_built_and_never_over_somebodys_files(tmp_path: Path) -> None:
+    arguments = ("recipe", "--sample", "--pins", "preview", "--work", tmp_path / "work")
+    for options in ((), ("--build", "--out", tmp_path / "recipes")):
+        refused = triton_wasm(*arguments, *options)
+        assert refused.returncode == 2
+        assert "Give either --out DIR or --build." in refused.stderr
+    (tmp_path / "thesis.txt").write_text("three years")
+    refused = triton_wasm(*arguments, "--out", tmp_path)
+    assert refused.returncode == 2
+    assert "holds more than recipes" in refused.stderr
+    assert not list((tmp_path / "work").glob("*/stage.json"))

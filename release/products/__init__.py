@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from release.check.oracle.model import OracleReport
-from release.fidelity import OracleChoice
 from release.manifest.models import Fixup, SourceRecord
 from release.package.model import Contents
-from release.package.recipe.model import Parts
 from release.pins.model import Variant
 from release.stage import Stages
 from release.toolchain.model import Toolchain
+
+if TYPE_CHECKING:  # what is never used by most commands is not loaded for them
+    from release.check.oracle.model import OracleReport
+    from release.fidelity import OracleChoice
+    from release.package.recipe.model import Parts
 
 
 @dataclass(frozen=True, kw_only=True)

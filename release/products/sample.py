@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from release.artifacts import sha256_of, sha256_of_tree
-from release.check.oracle.model import OracleReport
 from release.errors import WrongUsage
-from release.fidelity import OracleChoice
 from release.module.build import STEPS, build_sample
 from release.module.sample import SAMPLE, load_sample
 from release.package.licenses import license_of
 from release.package.model import Contents
-from release.package.recipe.model import Parts
-from release.package.recipe.parts import build_sample_parts, sample_parts
 from release.pins.model import Profile, Variant
 from release.places import CHECKOUT
 from release.products import Linked, Origins, Packed
 from release.stage import Stages, recipe
 from release.toolchain.model import Toolchain
+
+if TYPE_CHECKING:
+    from release.check.oracle.model import OracleReport
+    from release.fidelity import OracleChoice
+    from release.package.recipe.model import Parts
 
 
 class SampleProduct:
@@ -90,6 +91,8 @@ class SampleProduct:
 
     def recipe(self, stages: Stages, toolchain: Toolchain, variant: Variant) -> Parts:
         """Compile the sample's archive and objects for the recipes."""
+        from release.package.recipe.parts import build_sample_parts, sample_parts
+
         sample, profile = self._sample, self._profile
 
         def build(folder: Path) -> None:
