@@ -1,0 +1,1 @@
+"""Where a signed release goes: GitHub, a package index, a cache of libraries; each resumable, each read back."""
