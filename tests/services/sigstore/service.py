@@ -16,7 +16,7 @@ from release.trust.model import GITHUB_ISSUER, Identity
 from tests.services.installed import Services
 
 _HERE = Path(__file__).parent
-_REQUEST_TOKEN = "request-token-that-must-not-be-seen"
+_REQUEST_TOKEN = "request-token-that-must-not-be-seen"  # noqa: S105 - of a service that ends with the test
 
 REPOSITORY = "triton-wasm/triton-wasm-release"
 WORKFLOW = "release.yml"
@@ -83,7 +83,8 @@ class Sigstore:
 
     def second_opinion(self, bundle: Path, identity: Identity, artifact: Path | None = None) -> str:
         """Return what sigstore-js says of a bundle: the signer, or after ``error`` why it refuses."""
-        arguments = [self.trust_config, bundle, identity.subject, identity.issuer, *([artifact] if artifact else [])]
+        arguments: list[str | Path] = [self.trust_config, bundle, identity.subject, identity.issuer]
+        arguments += [artifact] if artifact else []
         done = run([self.services.node, _HERE / "judge.mjs", *arguments], env=self.services.env, timeout=60)
         return done.output.strip() if done.returncode == 0 else f"error {done.output.strip()}"
 
