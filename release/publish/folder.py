@@ -90,13 +90,9 @@ class FolderHost:
         """Begin the release. Raises WrongUsage when the folder holds one of another tag."""
         found = self._read()
         if found is not None:
-            raise WrongUsage(
-                f"{self._folder} has {found.tag}, of another build.", remedy="Give another --out folder."
-            )
+            raise WrongUsage(f"{self._folder} has {found.tag}, of another build.", remedy="Give another --out folder.")
         self._write(
-            _State(
-                tag=tag, commit=self._tags.get(tag), draft=True, prerelease=prerelease, title=title, body=body
-            )
+            _State(tag=tag, commit=self._tags.get(tag), draft=True, prerelease=prerelease, title=title, body=body)
         )
         created = self.release(1)
         assert created is not None  # noqa: S101 - for the type checker: it has just been written

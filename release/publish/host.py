@@ -59,7 +59,7 @@ class NameTaken(Exception):  # noqa: N818 - what to do about it is not for the h
 class Host(Protocol):
     """The verbs of publishing; each is one request or a few, and none tries again by itself.
 
-    They raise ``retry.Transient`` where the same again may go well, and a ``Problem`` where it will not.
+    They raise ``release.retry.Transient`` where the same again may go well, and a ``Problem`` where it will not.
     """
 
     name: str

@@ -101,14 +101,12 @@ def compare(build: Build, hosted: Sequence[HostedAsset], digest: Callable[[Hoste
     """Compare by content; ``digest`` downloads an asset whose host does not tell, and is asked for no other."""
     ours = {artifact.name: artifact for artifact in build.assets}
     foreign = tuple(asset for asset in hosted if asset.name not in ours)
-    equal, unequal = [], []
-    for asset in hosted:
-        if asset.name in ours:
-            (equal if is_equal(ours[asset.name], asset, digest) else unequal).append(asset)
-    kept = {asset.name for asset in equal}
+    known = [asset for asset in hosted if asset.name in ours]
+    equal = {asset.id for asset in known if is_equal(ours[asset.name], asset, digest)}
+    kept = {asset.name for asset in known if asset.id in equal}
     return Plan(
-        keep=tuple(equal),
-        replace=tuple(unequal),
+        keep=tuple(asset for asset in known if asset.id in equal),
+        replace=tuple(asset for asset in known if asset.id not in equal),
         upload=tuple(artifact for artifact in build.assets if artifact.name not in kept),
         foreign=foreign,
     )

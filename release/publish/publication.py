@@ -11,6 +11,7 @@ that publishes, nobody sees anything; it is sent when all assets are there, equa
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -20,7 +21,7 @@ from release.progress import Progress
 from release.publish.host import Host, HostedAsset, HostedRelease, NameTaken
 from release.publish.marker import Marker
 from release.publish.plan import Build, Plan, check_names, compare, is_equal, is_prerelease, read_build
-from release.publish.retry import Retry, Transient
+from release.retry import Retry, Transient
 
 _MAXIMUM_NOTES = 120_000  # characters; GitHub takes 125,000, and the marker is ours
 
@@ -154,7 +155,7 @@ class _Publisher:
         with self._progress.steps("publish", len(self._build.assets)) as steps:
             for artifact in self._build.assets:
                 steps.begin(f"{artifact.name}, {artifact.size / 1e6:.1f} MB")
-                self._retry.step(artifact.name, lambda artifact=artifact: self._settle(draft, artifact))
+                self._retry.step(artifact.name, partial(self._settle, draft, artifact))
 
     def _settle(self, draft: HostedRelease, artifact: Artifact) -> None:
         """Have one asset in the draft, whole."""

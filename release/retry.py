@@ -86,5 +86,5 @@ class Retry:
         )
 
     def _backoff(self, attempt: int) -> float:
-        wait = min(self._patience.first * 2 ** (attempt - 1), self._patience.longest)
+        wait = min(self._patience.first * 2.0 ** (attempt - 1), self._patience.longest)
         return wait * random.uniform(0.5, 1.0)  # noqa: S311 - two publishers must not come back at the same moment
