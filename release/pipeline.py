@@ -35,6 +35,7 @@ from release.progress import Progress
 from release.stage import RECORD, Stages, recipe
 from release.toolchain import prepare
 from release.toolchain.model import Toolchain
+from release.trust.model import SBOM
 
 # What only some commands need is imported where it is used: an unchanged release takes no longer than Python's start.
 if TYPE_CHECKING:
@@ -213,6 +214,8 @@ class Pipeline:
         sizes = SizesReport(module=module.path.name, why=module.why, variants=variants, assets=assets(released))
 
         def assemble(folder: Path) -> None:
+            from release.trust.sbom import sbom
+
             for path in (package.wheel, package.zip, package.lock, self._request.work / "check" / "tests.xml"):
                 shutil.copyfile(path, folder / path.name)
             write_atomically(folder / "manifest.json", to_json(manifest))
@@ -224,12 +227,13 @@ class Pipeline:
                 write_atomically(folder / "oracle.json", to_json(compared))
                 write_atomically(folder / "oracle.md", to_markdown(compared))
             write_atomically(folder / "SUMMARY.md", summary(manifest, tests))
+            write_atomically(folder / SBOM, sbom(manifest, package.wheel))
             write_atomically(folder / CHECKSUMS, checksums(folder))
 
         inputs = {
             "manifest": manifest.model_dump(mode="json"),
             "oracle": compared.model_dump(mode="json") if compared else None,
-            "recipe": recipe("manifest"),
+            "recipe": recipe("manifest", "trust/sbom.py"),
         }
         stage = self._stages.run("release", inputs=inputs, build=assemble)
         _mirror(stage.folder, out)

@@ -144,7 +144,7 @@ def _materials(manifest: Manifest) -> Iterable[Material]:
         # Not a hash of one file but of all names and contents, as docs/manifest.md has it.
         yield Material(
             name=f"{source.name} {source.version}",
-            uri=f"git+{repositories.get(source.name.lower(), source.name)}",
+            uri=f"git+{repositories[source.name]}",
             digest={**digest, "dirHash": source.digest},
         )
     yield Material(
