@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,3 +69,8 @@ def is_bundle(name: str) -> bool:
 def wants_signature(name: str) -> bool:
     """Whether an asset gets a bundle of its own: packages, manifests and checksums; the provenance covers the rest."""
     return not is_bundle(name) and (name == CHECKSUMS or name.endswith(_SIGNED))
+
+
+def bundles_of(names: Iterable[str]) -> dict[str, str]:
+    """Return the bundle of each file that has one of its own, by the files' names."""
+    return {name: name + BUNDLE_SUFFIX for name in sorted(names) if wants_signature(name)}

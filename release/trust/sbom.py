@@ -91,10 +91,8 @@ def check_sbom(text: str, released: Mapping[str, str]) -> None:
 
     ``released`` has the SHA-256 of the release's files by their names.
     """
-    if error := JsonStrictValidator(SchemaVersion.V1_6).validate_str(text):
-        # What follows the first line is a copy of the whole.
-        reason = str(error.data).splitlines()[0][:200]
-        raise Finding(f"The bill of materials breaks its schema: {reason}", remedy="Build the release again.")
+    if reason := _fault_of(text):
+        raise Finding(f"The bill of materials breaks its schema: {reason}.", remedy="Build the release again.")
     # After the schema: from_json raises whatever it meets.
     component = Bom.from_json(data=json.loads(text)).metadata.component  # type: ignore[attr-defined]
     named = {
@@ -108,6 +106,15 @@ def check_sbom(text: str, released: Mapping[str, str]) -> None:
             f"The bill of materials is of {', '.join(sorted(named)) or 'no package'} by other digests than are here.",
             remedy="Build the release again: the bill is made from the package.",
         )
+
+
+def _fault_of(text: str) -> str:
+    try:
+        error = JsonStrictValidator(SchemaVersion.V1_6).validate_str(text)
+    except ValueError:
+        return "it is no JSON"
+    # What follows the first line is a copy of the whole.
+    return str(error.data).splitlines()[0][:200] if error else ""
 
 
 def _root(manifest: Manifest, wheel: Path) -> Component:

@@ -29,7 +29,7 @@ from release.manifest.models import Manifest
 from release.progress import Progress
 from release.retry import Patience, Retry, Transient
 from release.trust.credential import Job, ambient_job
-from release.trust.model import BUNDLE_SUFFIX, PROVENANCE, SignedRelease, is_bundle, wants_signature
+from release.trust.model import BUNDLE_SUFFIX, PROVENANCE, SignedRelease, bundles_of, is_bundle, wants_signature
 from release.trust.provenance import InTotoStatement, provenance, statement
 
 MANIFEST = "manifest.json"
@@ -187,9 +187,9 @@ def _manifest(folder: Path) -> Manifest | None:
 
 
 def _refuse_strangers(folder: Path, released: list[Artifact]) -> None:
-    names = {file.name + BUNDLE_SUFFIX for file in released if wants_signature(file.name)} | {PROVENANCE}
+    expected = {PROVENANCE, *bundles_of(file.name for file in released).values()}
     for path in sorted(folder.iterdir()):
-        if is_bundle(path.name) and path.name not in names:
+        if is_bundle(path.name) and path.name not in expected:
             raise Finding(
                 f"{path.name} is a signature of no file that is released.",
                 remedy=f"Delete it, or put back the file and list it in {CHECKSUMS}.",
