@@ -120,9 +120,10 @@ def test_a_place_that_cannot_be_read_is_refused(server: str, tmp_path: Path) -> 
     (tmp_path / "large.py").write_bytes(bytes(2 << 20))
     for place, kind, said in (
         (f"{server}/none.py", WrongUsage, "answered 404"),
-        (f"{server}/large.py", WrongUsage, "more than 1 MiB"),
+        (f"{server}/large.py", Finding, "more than the 1,048,576 bytes"),
         ("http://127.0.0.1:1/kernel.py", BrokenEnvironment, "cannot be fetched"),
-        ("gopher://127.0.0.1/kernel.py", BrokenEnvironment, "cannot be fetched"),
+        ("gopher://127.0.0.1/kernel.py", WrongUsage, "neither https"),
+        ("http://192.0.2.1/kernel.py", WrongUsage, "neither https"),
         ("nowhere.py", WrongUsage, "cannot be read"),
     ):
         with pytest.raises(kind, match=said):

@@ -7,22 +7,20 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import os
 import sys
+import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import requests
-
 from release.check.kernels.contract import CONTRACT
+from release.download import Absent, download
 from release.errors import BrokenEnvironment, Finding, WrongUsage
-from release.toolchain.certificates import bundle
+from release.retry import Transient
 
 STAND_INS = frozenset({"torch"})
 """What a supplied kernel may import though it is not there: the part that launches it uses it, the kernel cannot."""
 
-_TIMEOUT_SECONDS = 30
 _SIZE_LIMIT = 1 << 20
 _TO_DO = "Supply a Gluon kernel with the interface that docs/compile-only.md describes."
 
@@ -38,7 +36,7 @@ class Supplied:
 
 
 def supplied_from(place: str, *, sha256: str = "", function: str = "", companions: Sequence[Path] = ()) -> Supplied:
-    """Read the kernel at a path or an ``http(s)`` URL; a URL needs the digest that the file has to have.
+    """Read the kernel at a path or an ``https`` URL; a URL needs the digest that the file has to have.
 
     ``function`` names it, where the file has several that fit. ``companions`` are modules beside it that it imports.
 
@@ -141,22 +139,17 @@ def _read(path: Path) -> bytes:
 
 
 def _fetch(url: str) -> bytes:
-    found = None if os.environ.get("REQUESTS_CA_BUNDLE") else bundle()
-    content = b""
-    try:
-        with requests.get(url, stream=True, timeout=_TIMEOUT_SECONDS, verify=str(found) if found else True) as response:
-            response.raise_for_status()
-            for chunk in response.iter_content(1 << 16):
-                content += chunk
-                if len(content) > _SIZE_LIMIT:
-                    raise WrongUsage(f"{url} is more than {_SIZE_LIMIT >> 20} MiB.", remedy=_TO_DO)
-    except requests.HTTPError as error:
-        raise WrongUsage(f"{url} answered {error.response.status_code}.", remedy="Check the URL.") from error
-    except (requests.RequestException, ValueError) as error:
-        raise BrokenEnvironment(
-            f"{url} cannot be fetched ({type(error).__name__}).", remedy="Check the network, or give a path."
-        ) from error
-    return content
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "kernel.py"
+        try:
+            download(url, path, maximum=_SIZE_LIMIT)
+        except Absent as absent:
+            raise WrongUsage(f"{absent}.", remedy="Check the URL.") from absent
+        except Transient as transient:
+            raise BrokenEnvironment(
+                f"{url} cannot be fetched ({transient}).", remedy="Check the network, or give a path."
+            ) from transient
+        return path.read_bytes()
 
 
 def _text(content: bytes, where: str) -> str:

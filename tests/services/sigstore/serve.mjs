@@ -5,7 +5,8 @@
 //   node serve.mjs TRUST_CONFIG       with REKOR=1|2 and REQUEST_TOKEN in the environment
 //
 // Writes a client trust config, prints its address, and serves until it is killed. PUT /claims sets the claims of the
-// tokens that follow; PUT /faults {"PATH": [status, …]} answers the next requests for PATH with these.
+// tokens that follow; PUT /faults {"PATH": [status, …]} answers the next requests for PATH with these; PUT /late
+// SECONDS moves the clocks of the logs and of the timestamp authority.
 
 import crypto from "node:crypto";
 import fs from "node:fs";
@@ -44,6 +45,9 @@ const tokens = crypto.generateKeyPairSync("rsa", { modulusLength: 2048 });
 
 let claims = {};
 let faults = {};
+let late = 0;
+const now = () => Date.now() + late * 1000;
+log.getCurrentTime = now;
 
 const routes = {
   [`GET /token`]: async ({ headers, url }) => {
@@ -112,7 +116,7 @@ const routes = {
   [`POST ${timestamps.path}`]: async ({ raw }) => {
     // The handler takes JSON; a timestamp authority takes the DER of RFC 3161, with a nonce of 64 bits. Whole seconds:
     // sigstore-js reads no fraction that DER has shortened.
-    const genTime = new Date(Math.floor(Date.now() / 1000) * 1000);
+    const genTime = new Date(Math.floor(now() / 1000) * 1000);
     const query = pkijs.TimeStampReq.fromBER(raw);
     const original = Object.getPrototypeOf(clock).tstInfo;
     clock.tstInfo = (request) => Object.assign(original.call(clock, request), { nonce: query.nonce, genTime });
@@ -128,6 +132,7 @@ const routes = {
 
   [`PUT /claims`]: async ({ body }) => json(200, (claims = JSON.parse(body))),
   [`PUT /faults`]: async ({ body }) => json(200, (faults = JSON.parse(body))),
+  [`PUT /late`]: async ({ body }) => json(200, (late = JSON.parse(body))),
 };
 
 function idToken(audience) {
