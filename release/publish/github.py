@@ -1,0 +1,258 @@
+"""GitHub as a host of releases, through PyGithub's requester.
+
+>>> host = GitHubHost.from_environment("owner/name")
+
+Each verb is one request, or one for each page of a list. PyGithub's objects are not used, for they ask again by
+themselves where an attribute is missing; its requester streams, paces and checks. The token is read from
+``GITHUB_TOKEN`` and is in no argument, message or exception.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from github import Auth, Github, GithubException
+from requests import RequestException
+
+from release.artifacts import Artifact
+from release.errors import BrokenEnvironment, Finding, WrongUsage
+from release.publish.host import Access, HostedAsset, HostedRelease, NameTaken
+from release.retry import Transient
+
+TOKEN = "GITHUB_TOKEN"  # noqa: S105 - the name of a variable
+_API = "https://api.github.com"
+_SECONDS_BETWEEN_WRITES = 1.0  # what GitHub asks of integrations
+_TIMEOUT_SECONDS = 120
+_PAGE = 100
+_CHUNK = 1 << 20
+_LIMITED_SECONDS = 60.0  # what GitHub asks for where it does not say how long
+_REPOSITORY = re.compile(r"[A-Za-z0-9-]+/[A-Za-z0-9._-]+")
+
+
+class GitHubHost:
+    """The releases of one repository. The verbs are those of ``host.Host``."""
+
+    def __init__(
+        self, repository: str, *, token: str, api: str = _API, seconds_between_writes: float = _SECONDS_BETWEEN_WRITES
+    ) -> None:
+        if not _REPOSITORY.fullmatch(repository):
+            raise WrongUsage(f"{repository!r} is not OWNER/NAME.", remedy="Give the repository as GitHub spells it.")
+        self.name = f"{repository} at {api.split('://')[-1]}"
+        self._path = f"/repos/{repository}"
+        self._requester = Github(
+            base_url=api,
+            auth=Auth.Token(token),
+            retry=None,  # ours knows what may be repeated, and says so
+            timeout=_TIMEOUT_SECONDS,
+            seconds_between_requests=None,
+            seconds_between_writes=seconds_between_writes,
+        ).requester
+
+    @classmethod
+    def from_environment(cls, repository: str) -> GitHubHost:
+        """Take the token and the address as GitHub Actions gives them. Raises BrokenEnvironment without a token."""
+        token = os.environ.get(TOKEN, "")
+        if not token:
+            raise BrokenEnvironment(
+                f"There is no token: {TOKEN} is not set.", remedy="Give the step `GITHUB_TOKEN` with `contents: write`."
+            )
+        return cls(repository, token=token, api=os.environ.get("GITHUB_API_URL", _API))
+
+    def access(self) -> Access:
+        """Say what the token may do, and how many requests are left."""
+        repository = self._get("")
+        permissions = repository.get("permissions")
+        left, limit = self._requester.rate_limiting
+        return Access(
+            may_write=permissions.get("push") if permissions else None,
+            remaining=left if limit > 0 else None,
+            limit=limit if limit > 0 else None,
+            resets_in=max(self._requester.rate_limiting_resettime - time.time(), 0.0) if limit > 0 else None,
+        )
+
+    def tag_commit(self, tag: str) -> str | None:
+        """Follow a tag to its commit, also through annotated tags."""
+        found = self._find(f"/git/ref/tags/{quote(tag)}")
+        while found and found["object"]["type"] == "tag":
+            found = self._find(f"/git/tags/{found['object']['sha']}")
+        return str(found["object"]["sha"]) if found else None
+
+    def releases(self, tag: str) -> list[HostedRelease]:
+        """List all releases: by its tag a draft is not to be found."""
+        found = (_release(each) for each in self._pages("/releases"))
+        return sorted((release for release in found if release.tag == tag), key=lambda release: release.id)
+
+    def release(self, number: int) -> HostedRelease | None:
+        """Read a release by its id."""
+        found = self._find(f"/releases/{number}")
+        return _release(found) if found else None
+
+    def published(self, tag: str) -> HostedRelease | None:
+        """Read a release by its tag."""
+        found = self._find(f"/releases/tags/{quote(tag)}")
+        return _release(found) if found else None
+
+    def assets(self, release: HostedRelease) -> list[HostedAsset]:
+        """List the assets."""
+        return [_asset(each) for each in self._pages(f"/releases/{release.id}/assets")]
+
+    def digest(self, asset: HostedAsset) -> str:
+        """Download an asset."""
+        digest, size = hashlib.sha256(), 0
+        with _translated():
+            _, _, chunks = self._requester.getStream(f"{self._path}/releases/assets/{asset.id}", chunk_size=_CHUNK)
+            for chunk in chunks:
+                digest.update(chunk)
+                size += len(chunk)
+        if size != asset.size:
+            raise Transient(f"the download of {asset.name} ended after {size:,} of {asset.size:,} bytes")
+        return digest.hexdigest()
+
+    def create_draft(self, tag: str, *, title: str, body: str, prerelease: bool) -> HostedRelease:
+        """Create a draft."""
+        wanted = {"tag_name": tag, "name": title, "body": body, "draft": True, "prerelease": prerelease}
+        return _release(self._send("POST", "/releases", wanted))
+
+    def edit_body(self, release: HostedRelease, body: str) -> None:
+        """Replace the text."""
+        self._send("PATCH", f"/releases/{release.id}", {"body": body})
+
+    def upload(self, release: HostedRelease, path: Path, artifact: Artifact) -> HostedAsset:
+        """Stream a file."""
+        with _translated():
+            _, uploaded = self._requester.requestBlobAndCheck(
+                "POST",
+                release.upload_url,
+                parameters={"name": artifact.name},
+                headers={"Content-Type": "application/octet-stream"},
+                input=str(path),
+            )
+        return _asset(uploaded)
+
+    def delete_asset(self, asset: HostedAsset) -> None:
+        """Delete an asset."""
+        self._delete(f"/releases/assets/{asset.id}")
+
+    def delete_draft(self, release: HostedRelease) -> None:
+        """Delete a draft."""
+        self._delete(f"/releases/{release.id}")
+
+    def publish(self, release: HostedRelease) -> None:
+        """Publish a draft."""
+        self._send("PATCH", f"/releases/{release.id}", {"draft": False})
+
+    def _get(self, path: str, parameters: dict[str, Any] | None = None) -> Any:
+        with _translated():
+            _, found = self._requester.requestJsonAndCheck("GET", self._path + path, parameters=parameters)
+        return found
+
+    def _find(self, path: str) -> Any:
+        try:
+            return self._get(path)
+        except _NotThere:
+            return None
+
+    def _pages(self, path: str) -> Iterator[Any]:
+        page, found = 1, [None] * _PAGE
+        while len(found) == _PAGE:
+            found = self._get(path, {"per_page": str(_PAGE), "page": str(page)})
+            yield from found
+            page += 1
+
+    def _send(self, verb: str, path: str, content: Mapping[str, Any]) -> Any:
+        with _translated():
+            _, answer = self._requester.requestJsonAndCheck(verb, self._path + path, input=dict(content))
+        return answer
+
+    def _delete(self, path: str) -> None:
+        try:
+            with _translated():
+                self._requester.requestJsonAndCheck("DELETE", self._path + path)
+        except _NotThere:
+            pass  # somebody was faster, or our own request was carried out and its answer lost
+
+
+class _NotThere(Finding):
+    """GitHub answered 404: there is none, or the token may not see it."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "GitHub says that there is no such thing.",
+            remedy="Check the name of the repository, and that the token may read it.",
+        )
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Make of PyGithub's and requests' exceptions ours, which hold no request and so no token."""
+    try:
+        yield
+    except GithubException as error:
+        problem = _problem_of(error)
+    except RequestException as error:
+        problem = Transient(f"GitHub: {type(error).__name__}")
+    except (ValueError, KeyError, TypeError, AssertionError) as error:
+        problem = Transient(f"GitHub's answer is none ({type(error).__name__})")
+    else:
+        return
+    raise problem
+
+
+def _problem_of(error: GithubException) -> Exception:
+    status, headers = error.status, error.headers or {}
+    message = str(error.data.get("message", "") if isinstance(error.data, dict) else "")[:200]
+    if status == 404:
+        return _NotThere()
+    if status == 422 and "already_exists" in str(error.data):
+        return NameTaken()
+    if status in (403, 429) and (wait := _limit(headers, message)):
+        return Transient(f"GitHub limits our rate ({status})", wait=wait)
+    if status >= 500 or status in (408, 409, 425, 429):
+        return Transient(f"GitHub answered {status}")
+    if status in (401, 403):
+        return BrokenEnvironment(
+            f"GitHub refuses the token ({status}): {message}", remedy="Give the job `permissions: contents: write`."
+        )
+    return Finding(f"GitHub refuses the request ({status}): {message}", remedy="Run `triton-wasm publish doctor`.")
+
+
+def _limit(headers: Mapping[str, str], message: str) -> float:
+    """Return for how many seconds GitHub asks us to stay away, or 0 when it is no matter of rate."""
+    if (asked := headers.get("retry-after", "")).isdecimal():
+        return max(float(asked), 1.0)
+    if headers.get("x-ratelimit-remaining") == "0" and (reset := headers.get("x-ratelimit-reset", "")).isdecimal():
+        return max(float(reset) - time.time(), 1.0)
+    return _LIMITED_SECONDS if "rate limit" in message.lower() else 0.0
+
+
+def _release(found: Any) -> HostedRelease:
+    return HostedRelease(
+        id=found["id"],
+        tag=found["tag_name"],
+        draft=found["draft"],
+        prerelease=found["prerelease"],
+        immutable=found.get("immutable", False),
+        body=(found["body"] or "").replace("\r\n", "\n"),
+        url=found["html_url"],
+        upload_url=found["upload_url"].partition("{")[0],
+    )
+
+
+def _asset(found: Any) -> HostedAsset:
+    digest = found.get("digest") or ""
+    return HostedAsset(
+        id=found["id"],
+        name=found["name"],
+        size=found["size"],
+        complete=found["state"] == "uploaded",
+        sha256=digest.removeprefix("sha256:") if digest.startswith("sha256:") else None,
+        url=found["browser_download_url"],
+    )

@@ -1,0 +1,88 @@
+"""Whatever goes wrong at whichever request: the next run makes it whole, and nothing wrong was ever to be seen."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from release.errors import Problem
+from tests.publish.conftest import TAG, make_release, new_publishing
+from tests.services.github.front import FAULTS
+from tests.services.github.service import TOKEN, GitHub
+
+_PROGRAM = f"""
+import sys
+from pathlib import Path
+from release.progress import Progress
+from release.publish.github import GitHubHost
+from release.publish.publication import publish_release
+repository, api, folder, commit = sys.argv[1:]
+host = GitHubHost(repository, token={TOKEN!r}, api=api, seconds_between_writes=0)
+publish_release(Path(folder), host=host, tag={TAG!r}, commit=commit, notes="", progress=Progress(quiet=True))
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_release(tmp_path_factory.mktemp("faults") / "dist")
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["with digests", "by download"])
+def digests(request: pytest.FixtureRequest) -> bool:
+    return bool(request.param)
+
+
+@pytest.fixture(scope="module")
+def count(github: GitHub, folder: Path, digests: bool) -> int:
+    """How many requests a publication takes when nothing goes wrong."""
+    publishing = new_publishing(github, folder)
+    github.front.rules.digests = digests
+    publishing.publish()
+    return len(github.front.seen.requests)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_at_any_request(github: GitHub, folder: Path, digests: bool, count: int, fault: str) -> None:
+    for number in range(1, count + 1):
+        publishing = new_publishing(github, folder)
+        github.front.rules.digests = digests
+        github.front.seen.faults = {number: fault}
+        try:
+            publishing.publish()
+        except Problem as problem:
+            assert problem.remedy, (fault, number)
+            assert len(github.front.seen.published) <= 1
+            publishing.publish()
+        assert github.front.seen.faults == {}, "the fault was never met"
+        publishing.check_published()
+    print(f"{fault}: {count} faults, losses: 0")
+
+
+def test_several_faults_in_a_row(github: GitHub, folder: Path, count: int) -> None:
+    for start in range(1, count + 1, 3):
+        publishing = new_publishing(github, folder)
+        github.front.seen.faults = {start: "502", start + 1: "refused", start + 2: "403 secondary", start + 4: "500"}
+        publishing.publish()
+        assert max(publishing.clock.waited) >= 2  # as long as GitHub has asked for
+        publishing.check_published()
+
+
+def test_killed_at_any_request_and_run_again(github: GitHub, folder: Path, count: int) -> None:
+    front = github.front
+    for number in range(1, count + 1):
+        publishing = new_publishing(github, folder)
+        arguments = [publishing.repository.name, github.url, str(folder), publishing.repository.commit]
+        process = subprocess.Popen([sys.executable, "-c", _PROGRAM, *arguments], env=dict(os.environ))
+
+        def kill(_method: str, _path: str, number: int = number, victim: int = process.pid) -> None:
+            if len(front.seen.requests) == number:
+                os.kill(victim, signal.SIGKILL)
+
+        front.seen.hook = kill
+        assert process.wait(timeout=60) == -signal.SIGKILL
+        front.seen.hook = None
+        publishing.publish()
+        publishing.check_published()
