@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import ipaddress
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from urllib.parse import urljoin, urlsplit
 
 import requests
@@ -22,6 +24,7 @@ _REDIRECTS = 5
 _CONNECT_SECONDS, _READ_SECONDS = 20, 60
 _CHUNK = 1 << 20
 _AGAIN = frozenset({408, 425, 429})
+_NONE: Mapping[str, str] = MappingProxyType({})
 
 
 class Absent(Exception):  # noqa: N818 - what is missing may be no error of anybody
@@ -32,8 +35,10 @@ class Absent(Exception):  # noqa: N818 - what is missing may be no error of anyb
         self.status = status
 
 
-def download(url: str, path: Path, *, maximum: int) -> Artifact:
+def download(url: str, path: Path, *, maximum: int, headers: Mapping[str, str] = _NONE) -> Artifact:
     """Download ``url`` to ``path`` and describe it; ``maximum`` is in bytes.
+
+    ``headers`` are sent to the host of ``url`` and to no other that it leads to.
 
     Raises Absent, ``retry.Transient`` for what may go well the next time, WrongUsage for an address that is neither
     https nor this machine's, Finding for a file that is larger or a redirect that leads away from both.
@@ -42,20 +47,22 @@ def download(url: str, path: Path, *, maximum: int) -> Artifact:
     try:
         with replacing(path) as temporary, requests.Session() as session:
             session.verify = str(found) if (found := _authorities()) else True
-            _receive(session, url, temporary, maximum)
+            _receive(session, url, temporary, maximum, headers)
             return Artifact.of(temporary, name=path.name)
     except RequestException as error:
-        raise Transient(f"{urlsplit(url).netloc}: {type(error).__name__}") from error
+        reason = f"{urlsplit(url).netloc}: {type(error).__name__}"
+    # Outside of the handler: the error holds the request, and that a token if there is one.
+    raise Transient(reason)
 
 
-def _receive(session: requests.Session, url: str, path: Path, maximum: int) -> None:
+def _receive(session: requests.Session, url: str, path: Path, maximum: int, headers: Mapping[str, str]) -> None:
     # Redirects are followed here: each is judged before it is asked for anything. Nothing is compressed on the way,
     # so that the size which the server names is that of the file.
     place = url
     for _ in range(_REDIRECTS + 1):
         response = session.get(
             place,
-            headers={"Accept-Encoding": "identity"},
+            headers={"Accept-Encoding": "identity", **(headers if _host(place) == _host(url) else {})},
             stream=True,
             allow_redirects=False,
             timeout=(_CONNECT_SECONDS, _READ_SECONDS),
@@ -85,6 +92,11 @@ def _write(response: requests.Response, url: str, path: Path, maximum: int) -> N
     said = response.headers.get("Content-Length", "")
     if said.isdecimal() and int(said) != size:
         raise Transient(f"{url} ended after {size:,} of {int(said):,} bytes")
+
+
+def _host(url: str) -> tuple[str, str]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.netloc
 
 
 def _check(url: str, kind: type[WrongUsage | Finding], sentence: str) -> None:

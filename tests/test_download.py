@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -17,7 +18,10 @@ CONTENT = b"0123456789" * 1000
 class Handler(BaseHTTPRequestHandler):
     """Serves CONTENT, in the way that the path says."""
 
+    seen: ClassVar[list[str | None]] = []
+
     def do_GET(self) -> None:
+        self.seen.append(self.headers.get("Authorization"))
         verb, _, rest = self.path[1:].partition("/")
         if verb == "to":
             self._answer(302, {"Location": rest})
@@ -94,6 +98,14 @@ def test_a_server_says_how_long_to_stay_away(server: str, tmp_path: Path) -> Non
 def test_other_places_are_not_asked(url: str, tmp_path: Path) -> None:
     with pytest.raises(WrongUsage, match="neither https"):
         download(url, tmp_path / "file", maximum=1)
+
+
+def test_headers_go_to_the_first_host_only(server: str, tmp_path: Path) -> None:
+    other = server.replace("127.0.0.1", "localhost")
+    for path, expected in (("/to//file", ["secret", "secret"]), (f"/to/{other}/file", ["secret", None])):
+        Handler.seen.clear()
+        download(server + path, tmp_path / "file", maximum=len(CONTENT), headers={"Authorization": "secret"})
+        assert Handler.seen == expected
 
 
 def test_nobody_listens(tmp_path: Path) -> None:

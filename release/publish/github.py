@@ -3,15 +3,15 @@
 >>> host = GitHubHost.from_environment("owner/name")
 
 Each verb is one request, or one for each page of a list. PyGithub's objects are not used, for they ask again by
-themselves where an attribute is missing; its requester streams, paces and checks. The token is read from
+themselves where an attribute is missing; its requester streams what is sent, paces and checks. The token is read from
 ``GITHUB_TOKEN`` and is in no argument, message or exception.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
+import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -23,6 +23,7 @@ from github import Auth, Github, GithubException
 from requests import RequestException
 
 from release.artifacts import Artifact
+from release.download import Absent, download
 from release.errors import BrokenEnvironment, Finding, WrongUsage
 from release.publish.host import Access, HostedAsset, HostedRelease, NameTaken
 from release.retry import Transient
@@ -32,7 +33,6 @@ _API = "https://api.github.com"
 _SECONDS_BETWEEN_WRITES = 1.0  # what GitHub asks of integrations
 _TIMEOUT_SECONDS = 120
 _PAGE = 100
-_CHUNK = 1 << 20
 _LIMITED_SECONDS = 60.0  # what GitHub asks for where it does not say how long
 _REPOSITORY = re.compile(r"[A-Za-z0-9-]+/[A-Za-z0-9._-]+")
 
@@ -46,7 +46,8 @@ class GitHubHost:
         if not _REPOSITORY.fullmatch(repository):
             raise WrongUsage(f"{repository!r} is not OWNER/NAME.", remedy="Give the repository as GitHub spells it.")
         self.name = f"{repository} at {api.split('://')[-1]}"
-        self._path = f"/repos/{repository}"
+        self._api, self._path = api, f"/repos/{repository}"
+        self._authorization = {"Authorization": f"Bearer {token}"}
         self._requester = Github(
             base_url=api,
             auth=Auth.Token(token),
@@ -105,16 +106,17 @@ class GitHubHost:
         return [_asset(each) for each in self._pages(f"/releases/{release.id}/assets")]
 
     def digest(self, asset: HostedAsset) -> str:
-        """Download an asset."""
-        digest, size = hashlib.sha256(), 0
-        with _translated():
-            _, _, chunks = self._requester.getStream(f"{self._path}/releases/assets/{asset.id}", chunk_size=_CHUNK)
-            for chunk in chunks:
-                digest.update(chunk)
-                size += len(chunk)
-        if size != asset.size:
-            raise Transient(f"the download of {asset.name} ended after {size:,} of {asset.size:,} bytes")
-        return digest.hexdigest()
+        """Download an asset; not with PyGithub, whose downloads are in memory before they are streamed."""
+        headers = {"Accept": "application/octet-stream", **self._authorization}
+        url = f"{self._api}{self._path}/releases/assets/{asset.id}"
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                found = download(url, Path(folder) / "asset", maximum=max(asset.size, 1), headers=headers)
+            except Absent as absent:
+                raise Transient(f"{asset.name} is not to be had yet ({absent.status})") from None
+        if found.size != asset.size:
+            raise Transient(f"the download of {asset.name} ended after {found.size:,} of {asset.size:,} bytes")
+        return found.sha256
 
     def create_draft(self, tag: str, *, title: str, body: str, prerelease: bool) -> HostedRelease:
         """Create a draft."""

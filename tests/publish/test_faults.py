@@ -30,13 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_release(tmp_path_factory.mktemp("faults") / "dist")
 
 
-@pytest.fixture(scope="module", params=[True, False], ids=["with digests", "by download"])
-def digests(request: pytest.FixtureRequest) -> bool:
-    return bool(request.param)
-
-
-@pytest.fixture(scope="module")
-def count(github: GitHub, folder: Path, digests: bool) -> int:
+def requests_of(github: GitHub, folder: Path, *, digests: bool) -> int:
     """How many requests a publication takes when nothing goes wrong."""
     publishing = new_publishing(github, folder)
     github.front.rules.digests = digests
@@ -44,8 +38,21 @@ def count(github: GitHub, folder: Path, digests: bool) -> int:
     return len(github.front.seen.requests)
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_at_any_request(github: GitHub, folder: Path, digests: bool, count: int, fault: str) -> None:
+@pytest.fixture(scope="module")
+def count(github: GitHub, folder: Path) -> int:
+    return requests_of(github, folder, digests=True)
+
+
+# Where the host tells no digests there are downloads, and what can go wrong with these.
+@pytest.mark.parametrize(
+    ("fault", "digests"),
+    [
+        *((fault, True) for fault in FAULTS),
+        *((fault, False) for fault in ("reset in the body", "lying length", "refused")),
+    ],
+)
+def test_a_fault_at_any_request(github: GitHub, folder: Path, digests: bool, fault: str) -> None:
+    count = requests_of(github, folder, digests=digests)
     for number in range(1, count + 1):
         publishing = new_publishing(github, folder)
         github.front.rules.digests = digests
