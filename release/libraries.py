@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from release.llvm import DirectoryStore, LLVMLibraries, LLVMRequest, build_llvm, llvm_key
+from release.llvm import DirectoryStore, LLVMLibraries, LLVMRequest, Store, build_llvm, llvm_key
 from release.pins.load import load_llvm_profile
 from release.pins.model import LLVMProfile, PinSet
 from release.pins.upstream import MAIN
@@ -23,7 +23,9 @@ class HostLibraries:
         self._profile: LLVMProfile = load_llvm_profile(profile)
         self.work = (work or cache / "work" / f"{pins.name}-{profile}").resolve()
         self._sources, self._cache, self._progress = sources, cache, progress
-        self._store = DirectoryStore(folder=cache / "llvm", progress=progress)
+        self.kept = DirectoryStore(folder=cache / "llvm", progress=progress)
+        self.store: Store = self.kept
+        """Where finished libraries come from and go to: the folder, unless somebody puts another one before it."""
 
     @property
     def visible(self) -> list[Path]:
@@ -33,7 +35,7 @@ class HostLibraries:
     def key(self, toolchain: Toolchain) -> tuple[str, Path]:
         """Return the cache key and the folder of the store that has that entry."""
         key = llvm_key(self._request(), toolchain)
-        return key, self._store.entry(key)
+        return key, self.kept.entry(key)
 
     def provide(
         self, toolchain: Toolchain, *, wait: bool = True, jobs: int | None = None, force: bool = False
@@ -45,7 +47,7 @@ class HostLibraries:
                 toolchain,
                 work=self.work,
                 cache=self._cache,
-                store=self._store,
+                store=self.store,
                 progress=self._progress,
                 jobs=jobs,
                 force=force,

@@ -20,7 +20,6 @@ from release.retry import Patience, Retry
 from release.trust.model import PROVENANCE, bundles_of
 
 _MAXIMUM_LIST = 1 << 20
-_MAXIMUM_FILE = 256 << 20
 _MAXIMUM_TOTAL = 1 << 30
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]*")
 _REPOSITORY = re.compile(r"[A-Za-z0-9-]+/[A-Za-z0-9._-]+")
@@ -29,38 +28,44 @@ _REMEDY = "Check the address, and that the release is complete there."
 
 
 def fetch_release(
-    place: str, into: Path, *, repository: str | None = None, progress: Progress, retry: Retry | None = None
+    place: str,
+    into: Path,
+    *,
+    repository: str | None = None,
+    maximum: int = _MAXIMUM_TOTAL,
+    progress: Progress,
+    retry: Retry | None = None,
 ) -> Path:
     """Return the folder of a release: ``place`` itself where it is one, else ``into``, which must be empty.
 
-    ``place`` may be the address of a folder, or a tag; of ``repository`` (``OWNER/NAME``), then. Raises WrongUsage for
-    a place that is none of these, Finding for a list that is none or a file that is not there, BrokenEnvironment when
-    the network fails.
+    ``place`` may be the address of a folder, or a tag; of ``repository`` (``OWNER/NAME``), then. ``maximum`` is what
+    all files together may have, in bytes. Raises WrongUsage for a place that is none of these, Finding for a list that
+    is none or a file that is not there, BrokenEnvironment when the network fails.
     """
     if Path(place).is_dir():
         return Path(place)
     base = place if "://" in place else _address(place, repository)
     base = base if base.endswith("/") else base + "/"
-    fetched = _Fetching(base, into, retry or Retry(progress, patience=_PATIENCE))
-    fetched.get(CHECKSUMS, _MAXIMUM_LIST)
+    fetched = _Fetching(base, into, maximum, retry or Retry(progress, patience=_PATIENCE))
+    fetched.get(CHECKSUMS, at_most=_MAXIMUM_LIST)
     names = _names(into / CHECKSUMS)
     wanted = [*names, *bundles_of([*names, CHECKSUMS]).values(), PROVENANCE]
     with progress.steps("fetch", len(wanted)) as steps:
         for name in wanted:
             steps.begin(name)
-            fetched.get(name, _MAXIMUM_FILE)
+            fetched.get(name)
     return into
 
 
 class _Fetching:
-    def __init__(self, base: str, into: Path, retry: Retry) -> None:
+    def __init__(self, base: str, into: Path, maximum: int, retry: Retry) -> None:
         self._base, self._into, self._retry = base, into, retry
-        self._left = _MAXIMUM_TOTAL
+        self._left = maximum
 
-    def get(self, name: str, maximum: int) -> None:
+    def get(self, name: str, *, at_most: int | None = None) -> None:
         url, path = self._base + quote(name, safe=""), self._into / name
         try:
-            file = self._retry.step(name, partial(download, url, path, maximum=min(maximum, self._left)))
+            file = self._retry.step(name, partial(download, url, path, maximum=min(at_most or self._left, self._left)))
         except Absent as absent:
             raise Finding(f"{absent}, so not all of a release is there.", remedy=_REMEDY) from absent
         self._left -= file.size

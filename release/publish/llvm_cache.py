@@ -1,0 +1,97 @@
+"""Packed LLVMs as the assets of a release, so that a cache that was evicted costs a download and not a build.
+
+A release of one LLVM has a tag that is made of its key. It is signed and verified like any other.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from release.artifacts import replacing_folder, sha256_of, write_atomically
+from release.errors import Problem, WrongUsage
+from release.llvm.parts import PART_SIZE, join, split
+from release.llvm.store import ARCHIVE, DIGEST, DirectoryStore
+from release.manifest.checksums import NAME as CHECKSUMS
+from release.manifest.checksums import checksums
+from release.progress import Progress
+from release.retry import Retry
+from release.trust.fetch import fetch_release
+from release.trust.model import Identity
+from release.trust.root import TrustRoot
+from release.trust.signatures import verify_signatures
+
+_MAXIMUM = 8 << 30
+_KEY_DIGITS = 16
+
+
+def tag_of(key: str) -> str:
+    """Return the tag of the release that has the LLVM of a key."""
+    return f"llvm-{key[:_KEY_DIGITS]}"
+
+
+def lay_out(store: DirectoryStore, key: str, folder: Path, *, part_size: int = PART_SIZE) -> None:
+    """Make a release folder of the kept LLVM of ``key``: its parts, their index, and SHA256SUMS.
+
+    Raises WrongUsage when none is kept.
+    """
+    archive = store.entry(key) / ARCHIVE
+    if not archive.is_file():
+        raise WrongUsage(
+            f"No LLVM is kept under {key[:12]}.", remedy="Run `triton-wasm llvm` first, with the same pin set."
+        )
+    with replacing_folder(folder) as temporary:
+        split(archive, temporary, key=key, part_size=part_size)
+        write_atomically(temporary / CHECKSUMS, checksums(temporary))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleasedLLVMs:
+    """A store before which stands a folder: what that has not is fetched from a release, verified, and kept in it.
+
+    ``place`` is what the releases' addresses begin with, up to the tag; None means GitHub's, of ``repository``.
+    """
+
+    kept: DirectoryStore
+    identity: Identity
+    root: TrustRoot
+    repository: str
+    progress: Progress
+    place: str | None = None
+    retry: Retry | None = None
+
+    def get(self, key: str, into: Path) -> bool:
+        """Lay the folder of ``key`` at ``into``. A release that cannot be used is reported, and then there is none."""
+        if self.kept.get(key, into):
+            return True
+        try:
+            self._fetch(key)
+        except Problem as problem:
+            self.progress.note(f"  There is no released LLVM {key[:12]} to use: {problem}")
+            return False
+        return self.kept.get(key, into)
+
+    def put(self, key: str, folder: Path) -> None:
+        """Keep ``folder``; publishing it is somebody else's decision."""
+        self.kept.put(key, folder)
+
+    def _fetch(self, key: str) -> None:
+        with tempfile.TemporaryDirectory(dir=_made(self.kept.folder)) as temporary:
+            fetched = fetch_release(
+                f"{self.place}{tag_of(key)}" if self.place else tag_of(key),
+                Path(temporary) / "release",
+                repository=self.repository,
+                maximum=_MAXIMUM,
+                progress=self.progress,
+                retry=self.retry,
+            )
+            verify_signatures(fetched, identity=self.identity, root=self.root)
+            with replacing_folder(self.kept.entry(key)) as entry:
+                join(fetched, entry / ARCHIVE, key=key)
+                write_atomically(entry / DIGEST, f"{sha256_of(entry / ARCHIVE)}  {ARCHIVE}\n")
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
