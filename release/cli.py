@@ -16,10 +16,11 @@ from pathlib import Path
 from types import FrameType
 
 import release
-from release import commands
+from release import commands, publishing_commands
 from release.errors import INTERRUPTED, BrokenEnvironment, Problem
 
 _PINS = "preview"  # the one that can be built anywhere
+_WORKFLOW = "release.yml"
 _NOBODY_READS = 141  # 128 + SIGPIPE, as shells have it
 _DISK = {errno.ENOSPC: "The disk is full", errno.EDQUOT: "The disk quota is used up", errno.EROFS: "It is read-only"}
 
@@ -87,13 +88,14 @@ def _parser() -> argparse.ArgumentParser:
 
     llvm = verbs.add_parser("llvm", help="build LLVM for WebAssembly, or take it from the cache")
     _add_pins(llvm)
-    llvm.add_argument("--profile", metavar="NAME", default="full-lto", help="how it is configured (full-lto)")
-    llvm.add_argument("--work", metavar="DIR", type=Path, help="where it is built (in the cache by default)")
+    _add_llvm(llvm)
     _add_jobs(llvm)
     llvm.add_argument("--key-only", action="store_true", help="print the cache key and the folder to cache, and end")
     llvm.add_argument("--force", action="store_true", help="build, whatever is there")
     llvm.add_argument("--no-wait", action="store_true", help="fail when another run works in the same folder")
+    llvm.add_argument("--from-release", metavar="OWNER/NAME", help="before it is built, look in a release of its key")
     _add_sources(llvm)
+    _add_trust(llvm)
     llvm.set_defaults(run=commands.llvm)
 
     audit = verbs.add_parser("audit", help="audit a side module")
@@ -122,8 +124,82 @@ def _parser() -> argparse.ArgumentParser:
     _add_pipeline(command)
     command.add_argument("--out", metavar="DIR", type=Path, required=True, help="where the release goes")
     _add_oracle(command)
+    command.add_argument("--sign", action="store_true", help="sign it, as the job of GitHub Actions that this is")
+    _add_trust_config(command)
     command.set_defaults(run=commands.release)
+
+    command = verbs.add_parser("sign", help="sign a release folder, as the job of GitHub Actions that this is")
+    command.add_argument("folder", metavar="DIR", type=Path)
+    _add_trust_config(command)
+    command.set_defaults(run=publishing_commands.sign)
+    command = verbs.add_parser("verify", help="verify a release as its consumer")
+    command.add_argument("place", metavar="PATH|URL|TAG")
+    command.add_argument("--tag", metavar="TAG", help="the tag that it was built for, where PLACE is none")
+    _add_trust(command)
+    command.set_defaults(run=publishing_commands.verify)
+    _add_publish(verbs.add_parser("publish", help="publish a release, or say what that would do"))
     return parser
+
+
+def _add_publish(parser: argparse.ArgumentParser) -> None:
+    verbs = parser.add_subparsers(required=True, metavar="VERB")
+    github = verbs.add_parser("github", help="a GitHub release: draft, upload, compare, publish, read back")
+    _add_target(github)
+    _add_dry_run(github)
+    github.add_argument("--notes", metavar="FILE", type=Path, help="its text (made from the manifests by default)")
+    github.add_argument("--previous", metavar="DIR", type=Path, help="the release before it, for what has changed")
+    github.add_argument("--workflow", metavar="FILE", default=_WORKFLOW, help=f"the file that signs ({_WORKFLOW})")
+    github.set_defaults(run=publishing_commands.github)
+    doctor = verbs.add_parser("doctor", help="look at what is there and say what publishing would do")
+    _add_target(doctor)
+    doctor.set_defaults(run=publishing_commands.doctor)
+    index = verbs.add_parser("index", help="a package index: check, upload once, read back")
+    index.add_argument("folder", metavar="DIR", type=Path)
+    index.add_argument("--index", metavar="URL", help="where files are sent (PyPI by default)")
+    index.add_argument("--simple", metavar="URL", help="the root of its simple repository")
+    _add_dry_run(index)
+    index.set_defaults(run=publishing_commands.index)
+    cache = verbs.add_parser("llvm-cache", help="lay the packed LLVM out as a release folder")
+    _add_pins(cache)
+    _add_llvm(cache)
+    _add_sources(cache)
+    cache.add_argument("--out", metavar="DIR", type=Path, required=True, help="where the release goes")
+    cache.set_defaults(run=publishing_commands.llvm_cache)
+
+
+def _add_target(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", metavar="DIR", type=Path)
+    parser.add_argument("--tag", metavar="TAG", required=True, help="an existing tag, without refs/tags/")
+    parser.add_argument("--commit", metavar="HEX", help="what was built (GITHUB_SHA by default)")
+    _add_repository(parser)
+
+
+def _add_repository(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--repository", metavar="OWNER/NAME", help="at GitHub (GITHUB_REPOSITORY by default)")
+
+
+def _add_dry_run(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--dry-run",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="do all of it into a folder, and send nothing",
+    )
+    parser.add_argument("--out", metavar="DIR", type=Path, help="the folder of a dry run (DIR-dry-run by default)")
+
+
+def _add_trust(parser: argparse.ArgumentParser) -> None:
+    _add_repository(parser)
+    parser.add_argument("--workflow", metavar="FILE", default=_WORKFLOW, help=f"the file that signs ({_WORKFLOW})")
+    parser.add_argument("--identity", metavar="URL", help="the exact signer, where it is no workflow of the repository")
+    parser.add_argument("--issuer", metavar="URL", help="who vouches for it (GitHub Actions by default)")
+    root = parser.add_mutually_exclusive_group()
+    root.add_argument("--offline", action="store_true", help="use the trust root that came with this toolkit")
+    root.add_argument("--trust-root", metavar="FILE", type=Path, help="use another trust root")
+
+
+def _add_trust_config(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--trust-config", metavar="FILE", type=Path, help="another Sigstore than the public one")
 
 
 def _add_pins(parser: argparse.ArgumentParser) -> None:
@@ -140,6 +216,11 @@ def _add_sources(parser: argparse.ArgumentParser) -> None:
         "--accept-llvm", action="store_true", help="go on with another LLVM than Triton asks for; the manifest says so"
     )
     parser.add_argument("--allow-dirty", action="store_true", help="take checkouts with local changes, likewise")
+
+
+def _add_llvm(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--profile", metavar="NAME", default="full-lto", help="how it is configured (full-lto)")
+    parser.add_argument("--work", metavar="DIR", type=Path, help="where it is built (in the cache by default)")
 
 
 def _add_jobs(parser: argparse.ArgumentParser) -> None:

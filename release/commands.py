@@ -14,6 +14,7 @@ from release.progress import Progress
 
 if TYPE_CHECKING:
     from release.fidelity import OracleChoice
+    from release.libraries import HostLibraries
     from release.pins.model import PinSet, Profile
     from release.pipeline import Pipeline
     from release.products import Product
@@ -74,22 +75,48 @@ def sources(options: argparse.Namespace) -> int:
 
 
 def llvm(options: argparse.Namespace) -> int:
-    """Build the LLVM libraries, or take them from the cache."""
-    from release.libraries import HostLibraries
-    from release.pins.load import load_pins
+    """Build the LLVM libraries, or take them from the cache or from a release."""
     from release.toolchain import prepare
 
-    pins, cache, progress = load_pins(options.pins), cache_folder(), Progress(quiet=options.quiet)
-    host = HostLibraries(pins, options.profile, _sources(options), cache=cache, progress=progress, work=options.work)
+    host, pins = host_libraries(options)
     tools = prepare(
-        pins, cache=cache, allow_mismatch=options.allow_toolchain_mismatch, progress=progress, bind=host.visible
+        pins,
+        cache=cache_folder(),
+        allow_mismatch=options.allow_toolchain_mismatch,
+        progress=Progress(quiet=options.quiet),
+        bind=host.visible,
     )
     if options.key_only:
         key, path = host.key(tools)
         print(f"key={key}\npath={path}")
         return 0
+    if options.from_release:
+        from release.publish.llvm_cache import ReleasedLLVMs
+        from release.publishing_commands import identity_of, root_of
+
+        options.repository = options.from_release
+        host.store = ReleasedLLVMs(
+            kept=host.kept,
+            identity=identity_of(options, "refs/heads/main"),
+            root=root_of(options),
+            repository=options.from_release,
+            progress=Progress(quiet=options.quiet),
+        )
     print(host.provide(tools, wait=not options.no_wait, jobs=options.jobs, force=options.force).prefix)
     return 0
+
+
+def host_libraries(options: argparse.Namespace) -> tuple[HostLibraries, PinSet]:
+    """Return the host libraries of the pin set that was asked for, and the pin set."""
+    from release.libraries import HostLibraries
+    from release.pins.load import load_pins
+
+    pins, progress = load_pins(options.pins), Progress(quiet=options.quiet)
+    sources = _sources(options)
+    libraries = HostLibraries(
+        pins, options.profile, sources, cache=cache_folder(), progress=progress, work=options.work
+    )
+    return libraries, pins
 
 
 def audit(options: argparse.Namespace) -> int:
@@ -134,10 +161,19 @@ def stages(options: argparse.Namespace) -> int:
 
 
 def release(options: argparse.Namespace) -> int:
-    """Run all of the pipeline and write the release folder."""
+    """Run all of the pipeline, write the release folder, and sign it if that was asked for."""
+    if options.sign:
+        from release.trust.credential import require_ambient
+
+        require_ambient()  # before hours of work, and not after
     with _pipeline(options) as pipeline:
         manifest = pipeline.release(options.out.resolve(), oracle=_oracle(options))
     print(f"{manifest.name} {manifest.version} is in {options.out}: {manifest.why}")
+    if options.sign:
+        from release.publishing_commands import sign
+
+        options.folder = options.out
+        return sign(options)
     return 0
 
 
