@@ -18,6 +18,9 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 DEVICE_LIBRARIES = frozenset({"libdevice.10.bc", "ocml.bc", "ockl.bc", "asanrtl.bc"})
 """The LLVM bitcode that Triton's backends link into kernels: data of the compiler, and the only bitcode allowed."""
 
+MAXIMUM_ENTRIES, MAXIMUM_INFLATED = 20_000, 500_000_000
+"""What a package may have: files, and bytes when it is unpacked; Triton's has 300 and 100,000,000."""
+
 _HEAD = 4096
 _CHUNK = 1 << 20
 _END_RECORD = 22
@@ -88,12 +91,22 @@ def check_boundary(archive: Path, *, top_level: Collection[str] = ()) -> tuple[s
     try:
         with ZipFile(archive) as opened:
             entries = opened.infolist()
+            if bomb := _bomb(entries):
+                return (f"{archive.name} {bomb}",)
             findings = [*_container(archive, opened), *_places(entries, top_level), *_modules(entries)]
             for entry in entries:
                 findings += [] if entry.is_dir() else _entry(opened, entry)
             return tuple(findings)
     except (OSError, BadZipFile, NotImplementedError) as error:
         return (f"{archive.name} is not a zip archive that can be read ({error})",)
+
+
+def _bomb(entries: list[ZipInfo]) -> str:
+    """Say that an archive is more than it looks, before any of it is read: an entry gives no more than it declares."""
+    if len(entries) > MAXIMUM_ENTRIES:
+        return f"has {len(entries):,} entries, more than {MAXIMUM_ENTRIES:,}"
+    size = sum(entry.file_size for entry in entries)
+    return f"inflates to {size:,} bytes, more than {MAXIMUM_INFLATED:,}" if size > MAXIMUM_INFLATED else ""
 
 
 def _container(path: Path, archive: ZipFile) -> Iterator[str]:

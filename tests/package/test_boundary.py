@@ -7,6 +7,7 @@ from zipfile import ZIP_BZIP2, ZipFile, ZipInfo
 
 import pytest
 
+from release.package import boundary
 from release.package.boundary import DEVICE_LIBRARIES, check_boundary
 from tests.package.crafted import GOOD, MODULE, SIDE_MODULE, add, archive, elf
 
@@ -312,3 +313,14 @@ def test_an_encrypted_entry_is_a_finding(tmp_path: Path) -> None:
     bad.write_bytes(content)
     findings = check_boundary(bad)
     assert findings[0] == "'exprc/__init__.py' is encrypted"
+
+
+def test_a_bomb_is_a_finding_before_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bad = archive(tmp_path / "bad.whl", {"exprc/large.txt": bytes(1_000_000)})
+    assert check_boundary(bad) == ()
+    monkeypatch.setattr(ZipFile, "open", lambda *_: pytest.fail("it was read"))
+    monkeypatch.setattr(boundary, "MAXIMUM_INFLATED", 900_000)
+    (finding,) = check_boundary(bad)
+    assert finding.startswith("bad.whl inflates to 1,000,")
+    monkeypatch.setattr(boundary, "MAXIMUM_ENTRIES", 5)
+    assert check_boundary(bad) == ("bad.whl has 6 entries, more than 5",)
