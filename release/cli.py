@@ -76,6 +76,10 @@ def _parser() -> argparse.ArgumentParser:
     check = pins.add_parser("check", help="check pin sets against their schema and the Pyodide they name")
     check.add_argument("pins", metavar="PINS", nargs="*", help="names or paths; all of the project's by default")
     check.set_defaults(run=commands.pins_check)
+    impact = pins.add_parser("impact", help="say what another Triton would mean, before anything is built")
+    impact.add_argument("ref", metavar="REF", help="a branch, tag or commit of the pinned repository, or a folder")
+    impact.add_argument("--pins", metavar="PINS", default=_PINS, help=f"the pin set it is compared with ({_PINS})")
+    impact.set_defaults(run=commands.pins_impact)
 
     toolchain = verbs.add_parser("toolchain", help="find or install the pinned tools and prove them")
     _add_pins(toolchain)

@@ -44,6 +44,22 @@ def pins_check(options: argparse.Namespace) -> int:
     return 0
 
 
+def pins_impact(options: argparse.Namespace) -> int:
+    """Say what another Triton would mean for a pin set."""
+    from release.pins.impact import Severity, impact, read_facts
+    from release.pins.impact.compare import describe
+    from release.pins.load import load_known_bad, load_pins
+    from release.sources import other_triton, pinned_triton
+    from release.toolchain.fixups import check_fixups
+
+    pins, cache, progress = load_pins(options.pins), cache_folder(), Progress(quiet=options.quiet)
+    new = read_facts(other_triton(pins, options.ref, cache=cache, progress=progress).path)
+    old = read_facts(pinned_triton(pins, cache=cache, progress=progress).path)
+    report = impact(old, new, pins, known_bad=load_known_bad(), check_fixups=check_fixups)
+    print(describe(report))
+    return 0 if report.severity < Severity.WORK else 1
+
+
 def toolchain(options: argparse.Namespace) -> int:
     """Find or install the tools and say what they are."""
     from release.pins.load import load_pins

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from release.errors import WrongUsage
 from release.pins.agreement import check_agreement
 from release.pins.model import FixupPin, LLVMPin, PinSet
 from release.pins.upstream import MAIN, LLVMTree, TritonTree, read_llvm, read_triton
 from release.progress import Progress
 from release.toolchain.fixups import apply_fixups, check_fixups
+from release.toolchain.git import resolve_remote
 from release.toolchain.sources import Origin, Source, provide
 
 TRITON = "triton"
@@ -46,8 +48,7 @@ def provide_sources(
     (unless ``accept_llvm``), have local changes (unless ``allow_dirty``) or a fix-up no longer fits; WrongUsage for a
     tree that is not laid out as one we know; BrokenEnvironment when one can be neither found nor fetched.
     """
-    origin = Origin(repository=pins.triton.repository, commit=pins.triton.commit)
-    triton = provide(TRITON, origin, variable="TRITON_ROOT", cache=cache, progress=progress, allow_dirty=allow_dirty)
+    triton = pinned_triton(pins, cache=cache, progress=progress, allow_dirty=allow_dirty)
     tree = read_triton(triton.path)
     # Before LLVM is fetched, which is the long part.
     check_agreement(pins, tree, {}, accept=accept_llvm)
@@ -75,6 +76,29 @@ def provide_sources(
         fixups=pins.fixups,
         accepted=check_agreement(pins, tree, llvm_trees, accept=accept_llvm),
     )
+
+
+def pinned_triton(pins: PinSet, *, cache: Path, progress: Progress, allow_dirty: bool = False) -> Source:
+    """Take the tree that TRITON_ROOT names, or fetch the pinned commit. Raises as ``provide_sources`` does."""
+    origin = Origin(repository=pins.triton.repository, commit=pins.triton.commit)
+    return provide(TRITON, origin, variable="TRITON_ROOT", cache=cache, progress=progress, allow_dirty=allow_dirty)
+
+
+def other_triton(pins: PinSet, ref: str, *, cache: Path, progress: Progress) -> Source:
+    """Take the tree in the folder ``ref``, or fetch that branch, tag or commit of the pinned repository.
+
+    Raises WrongUsage where it is none of these, BrokenEnvironment when the repository cannot be reached.
+    """
+    if Path(ref).is_dir():
+        return Source(name=TRITON, path=Path(ref).resolve(), commit=None, digest="", given=True)
+    commit = resolve_remote(pins.triton.repository, ref)
+    if commit is None:
+        raise WrongUsage(
+            f"{ref} is no folder, and no branch, tag or commit of {pins.triton.repository}.",
+            remedy="Give a commit with all of its 40 digits, the name of a branch or a tag, or the path of a tree.",
+        )
+    origin = Origin(repository=pins.triton.repository, commit=commit)
+    return provide(TRITON, origin, variable="NEW_TRITON_ROOT", cache=cache, progress=progress)
 
 
 def describe(pins: PinSet, sources: Sources) -> str:

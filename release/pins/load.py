@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from release.errors import WrongUsage
-from release.pins.model import LLVMProfile, PinSet, Profile
+from release.pins.model import KnownBad, LLVMProfile, PinSet, Profile
 from release.places import CHECKOUT
 from release.toml import parse_toml
 
@@ -48,6 +48,12 @@ def load_profile(name: str, pins: PinSet) -> Profile:
 def load_llvm_profile(name: str = "full-lto") -> LLVMProfile:
     """Read the LLVM profile ``name``: how LLVM is configured, whatever the pin set."""
     return parse_toml(_profile(PINS / "llvm", name), LLVMProfile, help_page="docs/llvm.md")
+
+
+def load_known_bad() -> dict[str, str]:
+    """Return the LLVM commits that must not be built, each with the reason."""
+    found = parse_toml(PINS / "known-bad" / "llvm.toml", KnownBad, help_page=_HELP)
+    return {bad.commit: bad.reason for bad in found.llvm}
 
 
 def _profile(folder: Path, name: str) -> Path:

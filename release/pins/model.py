@@ -209,3 +209,17 @@ class PinSet(_Strict):
     def wheel_python(self) -> str:
         """The interpreter and ABI tag, such as ``cp315``."""
         return "cp" + re.sub(r"\D", "", self.pyodide.python_minor)
+
+
+class BadLLVM(_Strict):
+    """An LLVM commit that must not be built."""
+
+    commit: Commit
+    reason: Sentence
+
+
+class KnownBad(_Strict):
+    """The LLVM commits that Triton has taken and given back."""
+
+    schema_version: Literal[1]
+    llvm: tuple[BadLLVM, ...] = Field(strict=False)

@@ -62,6 +62,25 @@ def resolve(folder: Path, name: str) -> str | None:
     return found[0] if asked.returncode == 0 and found else None
 
 
+def resolve_remote(repository: str, name: str) -> str | None:
+    """Return the commit that a branch, a tag or a commit of another repository stands for, or None.
+
+    Raises BrokenEnvironment when the repository cannot be reached.
+    """
+    if _SHA1.fullmatch(name):
+        return name
+    # A peeled tag comes after the tag itself, and is the commit where the other is the tag's own object.
+    places = (f"refs/heads/{name}", f"refs/tags/{name}", f"refs/tags/{name}^{{}}")
+    asked = git(Path(os.curdir), "ls-remote", "--quiet", repository, *places)
+    if asked.returncode:
+        raise BrokenEnvironment(
+            f"{repository} cannot be asked for {name}: {last_words(asked)}.", remedy="Check the network and its proxy."
+        )
+    answers = (line.split("\t") for line in asked.output.splitlines() if "\t" in line)
+    found = {place: commit for commit, place in answers}
+    return next((found[place] for place in reversed(places) if place in found), None)
+
+
 def git(folder: Path, *arguments: str) -> Completed:
     """Run git in ``folder``, asking nobody anything; the caller judges how it ended."""
     if shutil.which("git") is None:
