@@ -49,7 +49,8 @@ def compared(
 ) -> Impact:
     """Compare a tree with one in which files have other contents, or are not (None)."""
     old = trees.triton(tmp_path / "old", COMMON)
-    new = trees.triton(tmp_path / "new", COMMON | {k: v for k, v in changes.items() if v is not None}, llvm=llvm)
+    files = {**COMMON, **{name: content for name, content in changes.items() if content is not None}}
+    new = trees.triton(tmp_path / "new", files, llvm=llvm)
     for name, content in changes.items():
         if content is None:
             (new / name).unlink()
