@@ -21,7 +21,7 @@ from release.retry import Transient
 from release.toolchain.certificates import bundle
 
 _REDIRECTS = 5
-_CONNECT_SECONDS, _READ_SECONDS = 20, 60
+_CONNECT_SECONDS, _READ_SECONDS = 5, 60
 _CHUNK = 1 << 20
 _AGAIN = frozenset({408, 425, 429})
 _NONE: Mapping[str, str] = MappingProxyType({})

@@ -13,14 +13,12 @@ from release.errors import BrokenEnvironment
 from release.pins.model import PinSet
 from release.process import run
 from release.progress import Steps
-from release.toolchain.certificates import bundle
 from release.toolchain.installation import Installation
 
 NAME = "emsdk"
 REPOSITORY = "https://github.com/emscripten-core/emsdk"
 
-_CONNECT_SECONDS = 5
-_READ_SECONDS = 20
+_LARGEST = 50_000_000  # bytes of upstream's archive, which has a hundredth of it
 _INSTALL_SECONDS = 1200
 
 
@@ -76,25 +74,19 @@ def _installation(folder: Path, *, env: dict[str, str], ours: bool) -> Installat
 
 
 def _download(url: str, into: Path) -> None:
-    import requests  # takes a quarter of a second, and a warm toolchain needs none of it
+    from release.download import Absent, download  # takes a quarter of a second, and a warm toolchain needs none of it
+    from release.retry import Transient
 
     archive = into / "emsdk.tar.gz"
     try:
-        found = None if os.environ.get("REQUESTS_CA_BUNDLE") else bundle()
-        trusted = str(found) if found else True
-        with requests.get(url, stream=True, timeout=(_CONNECT_SECONDS, _READ_SECONDS), verify=trusted) as response:
-            response.raise_for_status()
-            with archive.open("wb") as file:
-                for chunk in response.iter_content(1 << 20):
-                    file.write(chunk)
-    except requests.HTTPError as error:
+        download(url, archive, maximum=_LARGEST)
+    except Absent as absent:
+        raise BrokenEnvironment(f"{absent}.", remedy="Check that emsdk has a tag of the pinned version.") from absent
+    except Transient as transient:
         raise BrokenEnvironment(
-            f"{url} answered {error.response.status_code}.", remedy="Check that emsdk has a tag of the pinned version."
-        ) from error
-    except requests.RequestException as error:
-        raise BrokenEnvironment(
-            f"{REPOSITORY} cannot be reached.", remedy="Check the network and its proxy, or name an emsdk in EMSDK."
-        ) from error
+            f"{REPOSITORY} cannot be reached ({transient}).",
+            remedy="Check the network and its proxy, or name an emsdk in EMSDK.",
+        ) from transient
     try:
         with tarfile.open(archive) as tar:
             tar.extractall(into, filter="data")

@@ -71,6 +71,22 @@ def test_a_release_is_what_it_says(signed: Path, verify: Callable[..., Verificat
         assert part in said
 
 
+def test_what_sigstore_js_has_signed_is_believed_too(
+    signing: Signing, signed: Path, verify: Callable[..., Verification], tmp_path: Path
+) -> None:
+    envelope = json.loads((signed / PROVENANCE).read_text())["dsseEnvelope"]
+    payload = tmp_path / "statement.json"
+    payload.write_bytes(base64.b64decode(envelope["payload"]))
+    for bundle in signed.glob(f"*{BUNDLE_SUFFIX}"):
+        ours = bundle.read_bytes()
+        if bundle.name == PROVENANCE:
+            signing.sigstore.sign_elsewhere(payload, bundle, media_type=envelope["payloadType"])
+        else:
+            signing.sigstore.sign_elsewhere(signed / bundle.name.removesuffix(BUNDLE_SUFFIX), bundle)
+        assert bundle.read_bytes() != ours
+    assert verify()
+
+
 def test_nothing_is_asked_of_the_network(
     signed: Path, verify: Callable[..., Verification], monkeypatch: pytest.MonkeyPatch
 ) -> None:

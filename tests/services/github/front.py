@@ -22,6 +22,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
+TOKENS, REQUESTS_OF_A_TOKEN = 50, 4000
+
 _CHUNK = 1 << 20
 _DROPPED = {
     "connection",
@@ -92,6 +94,7 @@ class Front(ThreadingHTTPServer):
         self.token = token
         self.upstream = 0
         self.tags: dict[int, str] = {}
+        self._asked = 0
         self.blobs = blobs
         self.assets: dict[int, Stored] = {}
         self.seen = Seen()
@@ -101,6 +104,12 @@ class Front(ThreadingHTTPServer):
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_port}"
+
+    def upstream_token(self) -> str:
+        """Return a token for emulate, which like GitHub takes 5000 requests of one and then no more for an hour."""
+        with self.lock:
+            self._asked += 1
+            return f"{self.token}_{self._asked // REQUESTS_OF_A_TOKEN}"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing: clients that go away are what is tested."""
@@ -411,6 +420,7 @@ class _Handler(BaseHTTPRequestHandler):
         connection = http.client.HTTPConnection("127.0.0.1", self.server.upstream, timeout=30)
         headers = {name: value for name, value in self.headers.items() if name.lower() not in _DROPPED}
         headers["Accept"] = "application/json"
+        headers["Authorization"] = f"Bearer {self.server.upstream_token()}"
         if method in ("POST", "PATCH", "PUT"):
             headers["Content-Length"] = str(len(body))
         connection.request(method, path, body=body or None, headers=headers)

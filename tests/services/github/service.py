@@ -14,14 +14,13 @@ from typing import Any
 
 import requests
 
-from tests.services.github.front import Front, Rules, Seen
+from tests.services.github.front import TOKENS, Front, Rules, Seen
 from tests.services.installed import Services
 
 OWNER = "octocat"
 TOKEN = "ghp_a_token_that_must_not_be_seen"  # noqa: S105 - of a service that ends with the tests
 _SEED = """
-tokens:
-  {token}: {{login: {owner}, scopes: [repo, user, workflow]}}
+tokens: {{{tokens}}}
 github:
   users: [{{login: {owner}, name: The Octocat, email: octocat@example.com}}]
   repos: [{{owner: {owner}, name: seed, auto_init: true}}]
@@ -64,7 +63,7 @@ class GitHub:
     def call(self, method: str, path: str, content: object = None) -> Any:
         """Ask something of the API, and do not count it."""
         upstream = f"http://127.0.0.1:{self.front.upstream}"
-        headers = {"Authorization": f"Bearer {TOKEN}"}
+        headers = {"Authorization": f"Bearer {self.front.upstream_token()}"}
         response = requests.request(method, upstream + path, json=content, headers=headers, timeout=30)
         response.raise_for_status()
         return response.json() if response.content else None
@@ -74,7 +73,8 @@ class GitHub:
 def start_github(services: Services, folder: Path) -> Iterator[GitHub]:
     """Run a GitHub until the block ends."""
     seed = folder / "seed.yaml"
-    seed.write_text(_SEED.format(token=TOKEN, owner=OWNER))
+    tokens = (f"{TOKEN}_{number}: {{login: {OWNER}, scopes: [repo, user, workflow]}}" for number in range(TOKENS))
+    seed.write_text(_SEED.format(tokens=", ".join(tokens), owner=OWNER))
     front = Front(folder, TOKEN)
     front.upstream = _free_port()
     program = services.modules / "emulate" / "dist" / "index.js"

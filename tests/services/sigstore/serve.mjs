@@ -79,13 +79,17 @@ const routes = {
   [`POST ${rekor.path}`]: async ({ body }) => {
     const entry = JSON.parse(body);
     const proposed = entry.spec.proposedContent;
+    const key = entry.spec.signature?.publicKey;
+    if (key) key.content = asRekorHas(key.content);
     if (proposed) {
       // The handler logs a DSSE entry as it was proposed; Rekor logs the digests of the envelope and its payload.
       const envelope = JSON.parse(proposed.envelope);
       entry.spec = {
         envelopeHash: { algorithm: "sha256", value: sha256(proposed.envelope, "hex") },
         payloadHash: { algorithm: "sha256", value: sha256(fromBase64(envelope.payload), "hex") },
-        signatures: envelope.signatures.map(({ sig }, i) => ({ signature: sig, verifier: proposed.verifiers[i] })),
+        signatures: envelope.signatures.map(({ sig }, i) => {
+          return { signature: sig, verifier: asRekorHas(proposed.verifiers[i]) };
+        }),
       };
     }
     return rekor.fn(JSON.stringify(entry));
@@ -134,6 +138,11 @@ const routes = {
   [`PUT /faults`]: async ({ body }) => json(200, (faults = JSON.parse(body))),
   [`PUT /late`]: async ({ body }) => json(200, (late = JSON.parse(body))),
 };
+
+// Rekor reads a certificate and writes it again, in lines of 64; the handler keeps what it was given.
+function asRekorHas(certificate) {
+  return base64(new crypto.X509Certificate(fromBase64(certificate)).toString());
+}
 
 function idToken(audience) {
   const { iss = "https://token.actions.githubusercontent.com", lifetime = "10m", ...rest } = claims;

@@ -95,6 +95,13 @@ class Sigstore:
         done = run([self.services.node, _HERE / "judge.mjs", *arguments], env=self.services.env, timeout=60)
         return done.output.strip() if done.returncode == 0 else f"error {done.output.strip()}"
 
+    def sign_elsewhere(self, file: Path, bundle: Path, *, media_type: str = "") -> None:
+        """Have sigstore-js make a bundle, over an artifact or over the payload of an envelope, with Rekor v1."""
+        arguments: list[str | Path] = [self.url, bundle, file, *([media_type] if media_type else [])]
+        env = {**self.services.env, **self.environment}
+        done = run([self.services.node, _HERE / "sign.mjs", *arguments], env=env, timeout=60)
+        assert done.returncode == 0, done.tail
+
     def _put(self, path: str, body: object) -> None:
         requests.put(self.url + path, data=json.dumps(body), timeout=10).raise_for_status()
 
