@@ -139,6 +139,7 @@ def _parser() -> argparse.ArgumentParser:
     command = verbs.add_parser("verify", help="verify a release as its consumer")
     command.add_argument("place", metavar="PATH|URL|TAG")
     command.add_argument("--tag", metavar="TAG", help="the tag that it was built for, where PLACE is none")
+    _add_repository(command)
     _add_trust(command)
     command.set_defaults(run=publishing_commands.verify)
     _add_publish(verbs.add_parser("publish", help="publish a release, or say what that would do"))
@@ -193,7 +194,6 @@ def _add_dry_run(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_trust(parser: argparse.ArgumentParser) -> None:
-    _add_repository(parser)
     parser.add_argument("--workflow", metavar="FILE", default=_WORKFLOW, help=f"the file that signs ({_WORKFLOW})")
     parser.add_argument("--identity", metavar="URL", help="the exact signer, where it is no workflow of the repository")
     parser.add_argument("--issuer", metavar="URL", help="who vouches for it (GitHub Actions by default)")
