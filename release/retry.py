@@ -75,14 +75,14 @@ class Retry:
             if wait > self._left:
                 raise BrokenEnvironment(
                     f"{what}: {reason}; waiting another {wait:.0f} s would be too long.",
-                    remedy="Run the same command again later: what is already uploaded is kept.",
+                    remedy="Run the same command again later: what is already done is kept.",
                 )
             self._left -= wait
             self._progress.note(f"  {what}: {reason}; trying again in {wait:.0f} s")
             self._clock.sleep(wait)
         raise BrokenEnvironment(
             f"{what}: {reason}, {self._patience.attempts} times.",
-            remedy="Run the same command again later: what is already uploaded is kept.",
+            remedy="Run the same command again later: what is already done is kept.",
         )
 
     def _backoff(self, attempt: int) -> float:

@@ -46,8 +46,8 @@ def sign_release(
     release, Finding for one that is not what its SHA256SUMS says or that has signatures of other files.
     """
     job, _ = ambient_job()
+    sweep(folder)  # what a run that was killed has left is no file of the release
     verify_checksums(folder, but=is_bundle)
-    sweep(folder)
     released = [Artifact.of(path) for path in sorted(folder.iterdir()) if not is_bundle(path.name)]
     _refuse_strangers(folder, released)
     signatory = _Signatory(job, _config(trust_config), retry or Retry(progress, patience=_PATIENCE))
