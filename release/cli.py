@@ -169,7 +169,7 @@ def _add_publish(parser: argparse.ArgumentParser) -> None:
     _add_llvm(cache)
     _add_sources(cache)
     cache.add_argument("--out", metavar="DIR", type=Path, required=True, help="where the release goes")
-    cache.set_defaults(run=publishing_commands.llvm_cache)
+    cache.set_defaults(run=commands.llvm_cache)
 
 
 def _add_target(parser: argparse.ArgumentParser) -> None:

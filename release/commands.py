@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from release.pipeline import Pipeline
     from release.products import Product
     from release.sources import Sources
+    from release.toolchain.model import Toolchain
 
 # Each command imports what it needs: a start of Python that loads everything costs what a whole unchanged release may.
 
@@ -46,6 +47,7 @@ def pins_check(options: argparse.Namespace) -> int:
 
 def pins_impact(options: argparse.Namespace) -> int:
     """Say what another Triton would mean for a pin set."""
+    from release.package.layer import PYTHON
     from release.pins.impact import Severity, impact, read_facts
     from release.pins.impact.compare import describe
     from release.pins.load import load_known_bad, load_pins
@@ -55,7 +57,7 @@ def pins_impact(options: argparse.Namespace) -> int:
     pins, cache, progress = load_pins(options.pins), cache_folder(), Progress(quiet=options.quiet)
     new = read_facts(other_triton(pins, options.ref, cache=cache, progress=progress).path)
     old = read_facts(pinned_triton(pins, cache=cache, progress=progress).path)
-    report = impact(old, new, pins, known_bad=load_known_bad(), check_fixups=check_fixups)
+    report = impact(old, new, pins, known_bad=load_known_bad(), check_fixups=check_fixups, layer=PYTHON)
     print(describe(report))
     return 0 if report.severity < Severity.WORK else 1
 
@@ -92,16 +94,7 @@ def sources(options: argparse.Namespace) -> int:
 
 def llvm(options: argparse.Namespace) -> int:
     """Build the LLVM libraries, or take them from the cache or from a release."""
-    from release.toolchain import prepare
-
-    host, pins = host_libraries(options)
-    tools = prepare(
-        pins,
-        cache=cache_folder(),
-        allow_mismatch=options.allow_toolchain_mismatch,
-        progress=Progress(quiet=options.quiet),
-        bind=host.visible,
-    )
+    host, tools = _host_libraries(options)
     if options.key_only:
         key, path = host.key(tools)
         print(f"key={key}\npath={path}")
@@ -122,17 +115,29 @@ def llvm(options: argparse.Namespace) -> int:
     return 0
 
 
-def host_libraries(options: argparse.Namespace) -> tuple[HostLibraries, PinSet]:
-    """Return the host libraries of the pin set that was asked for, and the pin set."""
+def llvm_cache(options: argparse.Namespace) -> int:
+    """Lay the packed LLVM out as a release folder, to be signed and published like one."""
+    from release.publish.llvm_cache import lay_out, tag_of
+
+    host, tools = _host_libraries(options)
+    key, _ = host.key(tools)
+    lay_out(host.kept, key, options.out)
+    print(f"{options.out} is the release {tag_of(key)}; sign it, tag it, and publish it with `publish github`")
+    return 0
+
+
+def _host_libraries(options: argparse.Namespace) -> tuple[HostLibraries, Toolchain]:
+    """Return the host libraries of the pin set that was asked for, and the tools that build them."""
     from release.libraries import HostLibraries
     from release.pins.load import load_pins
+    from release.toolchain import prepare
 
-    pins, progress = load_pins(options.pins), Progress(quiet=options.quiet)
-    sources = _sources(options)
-    libraries = HostLibraries(
-        pins, options.profile, sources, cache=cache_folder(), progress=progress, work=options.work
+    pins, cache, progress = load_pins(options.pins), cache_folder(), Progress(quiet=options.quiet)
+    host = HostLibraries(pins, options.profile, _sources(options), cache=cache, progress=progress, work=options.work)
+    tools = prepare(
+        pins, cache=cache, allow_mismatch=options.allow_toolchain_mismatch, progress=progress, bind=host.visible
     )
-    return libraries, pins
+    return host, tools
 
 
 def audit(options: argparse.Namespace) -> int:

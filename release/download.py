@@ -16,9 +16,9 @@ import requests
 from requests.exceptions import RequestException
 
 from release.artifacts import Artifact, replacing
+from release.certificates import bundle
 from release.errors import Finding, WrongUsage
 from release.retry import Transient
-from release.toolchain.certificates import bundle
 
 _REDIRECTS = 5
 _CONNECT_SECONDS, _READ_SECONDS = 5, 60

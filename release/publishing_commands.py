@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from release.errors import WrongUsage
-from release.places import cache_folder
 from release.progress import Progress
 
 if TYPE_CHECKING:
@@ -89,26 +88,6 @@ def index(options: argparse.Namespace) -> int:
         dry_run=_out(options) if options.dry_run else None,
     )
     print(f"{done.wheel.name}: {done.outcome}, {done.url}")
-    return 0
-
-
-def llvm_cache(options: argparse.Namespace) -> int:
-    """Lay the packed LLVM out as a release folder, to be signed and published like one."""
-    from release.commands import host_libraries
-    from release.publish.llvm_cache import lay_out, tag_of
-    from release.toolchain import prepare
-
-    host, pins = host_libraries(options)
-    tools = prepare(
-        pins,
-        cache=cache_folder(),
-        allow_mismatch=options.allow_toolchain_mismatch,
-        progress=Progress(quiet=options.quiet),
-        bind=host.visible,
-    )
-    key, _ = host.key(tools)
-    lay_out(host.kept, key, options.out)
-    print(f"{options.out} is the release {tag_of(key)}; sign it, tag it, and publish it with `publish github`")
     return 0
 
 

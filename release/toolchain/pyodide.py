@@ -15,12 +15,12 @@ import tempfile
 from pathlib import Path
 
 from release.artifacts import replacing_folder, sha256_of_tree, write_atomically
+from release.certificates import bundle
 from release.errors import BrokenEnvironment, Finding
 from release.pins.model import PinSet
 from release.process import run
 from release.progress import Progress
 from release.stage import exclusive
-from release.toolchain.certificates import bundle
 from release.toolchain.folders import home
 from release.toolchain.node import find_node, find_npm
 

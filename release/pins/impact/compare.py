@@ -8,7 +8,6 @@ from enum import IntEnum
 from pathlib import Path
 
 from release.errors import Finding
-from release.package.layer import PYTHON
 from release.pins.impact.facts import TreeFacts, missing_names
 from release.pins.model import FixupPin, PinSet
 from release.pins.upstream import MAIN, UpstreamLLVM
@@ -72,12 +71,12 @@ def impact(
     *,
     known_bad: Mapping[str, str],
     check_fixups: Callable[[list[FixupPin], Path], object],
-    layer: Path = PYTHON,
+    layer: Path,
 ) -> Impact:
     """Compare the tree that ``pins`` are for with another one.
 
     ``known_bad`` has a reason for each LLVM commit that must not be built; ``check_fixups`` raises Finding for a fix-up
-    that does not fit a tree.
+    that does not fit a tree. ``layer`` holds the Python files whose imports from Triton must be there.
     """
     reused = _main(new).commit in _built(pins)
     lines = [
