@@ -20,6 +20,8 @@ PREDICATE = "https://slsa.dev/provenance/v1"
 BUILD_TYPE = "https://actions.github.io/buildtypes/workflow/v1"
 """GitHub's own, as builds of a workflow are described by others as well."""
 _GITHUB = "https://github.com"
+# A checkout has git's own name of its tree; what was unpacked has one of ours, over all names and contents.
+_TREES = {"git": "gitTree", "sha256": "treeSha256"}
 
 
 class _Part(BaseModel):
@@ -140,12 +142,12 @@ def _materials(manifest: Manifest) -> Iterable[Material]:
     pins, tools = manifest.pins, manifest.toolchain
     repositories = {"triton": pins.triton.repository, **{pin.name: pin.repository for pin in pins.llvm}}
     for source in manifest.sources:
-        digest = {"gitCommit": source.commit} if source.commit else {}
-        # Not a hash of one file but of all names and contents, as docs/manifest.md has it.
+        kind, _, digest = source.digest.partition(":")
+        commit = {"gitCommit": source.commit} if source.commit else {}
         yield Material(
             name=f"{source.name} {source.version}",
             uri=f"git+{repositories[source.name]}",
-            digest={**digest, "dirHash": source.digest},
+            digest={**commit, _TREES[kind]: digest},
         )
     yield Material(
         name=f"Pyodide {pins.pyodide.version}",
