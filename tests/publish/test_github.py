@@ -141,7 +141,8 @@ def test_a_tag_that_is_none_is_refused(publishing: Publishing, tag: str) -> None
     assert publishing.github.front.seen.requests == []
 
 
-def test_two_publishers_at_once(publishing: Publishing) -> None:
+@pytest.mark.parametrize("attempt", range(5))
+def test_two_publishers_at_once(publishing: Publishing, attempt: int) -> None:
     outcomes: list[Publication | Problem] = []
     barrier = threading.Barrier(2)
 
@@ -159,13 +160,10 @@ def test_two_publishers_at_once(publishing: Publishing) -> None:
         thread.join()
     won = [outcome for outcome in outcomes if isinstance(outcome, Publication) and outcome.outcome == "published"]
     others = [outcome for outcome in outcomes if outcome not in won]
-    assert len(won) <= 1
+    assert len(won) == 1
     for other in others:
         said = other.outcome if isinstance(other, Publication) else str(other)
         assert any(part in said for part in ("another", "Another", "was there", "has been deleted")), said
-    if not won:  # each has made way for the other: nothing is published, and nothing is lost
-        assert publishing.github.front.seen.published == []
-        publishing.publish()
     publishing.check_published()
 
 
