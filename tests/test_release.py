@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 WHEEL = "exprc-1.0.0-cp315-cp315-pyemscripten_2026_5_wasm32.whl"
 PACKAGE = (WHEEL, "exprc-1.0.0.zip", "pyodide-lock.json")
-REPORTED = ("manifest.json", "sizes.json", "tests.json", "tests.xml", "SUMMARY.md", "SHA256SUMS")
+REPORTED = ("manifest.json", "sizes.json", "tests.json", "tests.xml", "SUMMARY.md", "sbom.cdx.json", "SHA256SUMS")
 
 
 @pytest.fixture(scope="module")
