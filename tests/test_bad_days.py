@@ -61,7 +61,7 @@ def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path) -> None:
     finished = triton_wasm(*arguments)
     assert finished.returncode == 0, finished.stderr
     assert "link         unchanged" in finished.stderr
-    assert verify(out) == 8
+    assert verify(out) == 9
 
 
 def test_a_run_that_was_killed_starts_that_stage_clean(tmp_path: Path) -> None:
