@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from release.package.recipe import Difference
 
 _RUNG = TypeAdapter(Rung)
+_RELEASE = "release"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -209,7 +210,11 @@ class Pipeline:
             why=module.why,
             ladder=variants,
             assets=assets(released),
-            stages=tuple(StageRecord.model_validate(stage, from_attributes=True) for stage in self._stages.done),
+            stages=tuple(
+                StageRecord.model_validate(stage, from_attributes=True)
+                for stage in self._stages.done
+                if stage.name != _RELEASE  # of an earlier call: it holds this very record
+            ),
         )
         sizes = SizesReport(module=module.path.name, why=module.why, variants=variants, assets=assets(released))
 
@@ -235,7 +240,7 @@ class Pipeline:
             "oracle": compared.model_dump(mode="json") if compared else None,
             "recipe": recipe("manifest", "trust/sbom.py"),
         }
-        stage = self._stages.run("release", inputs=inputs, build=assemble)
+        stage = self._stages.run(_RELEASE, inputs=inputs, build=assemble)
         _mirror(stage.folder, out)
         return manifest
 

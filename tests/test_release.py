@@ -36,6 +36,11 @@ def test_a_release_holds_what_its_manifest_and_checksums_say(released: tuple[Pat
         assert (out / asset.name).stat().st_size == asset.size
 
 
+def test_a_release_does_not_know_of_itself(released: tuple[Path, Manifest], pipeline: Pipeline, tmp_path: Path) -> None:
+    _, manifest = released
+    assert pipeline.release(tmp_path / "again") == manifest
+
+
 def test_every_report_is_valid_by_its_schema(released: tuple[Path, Manifest]) -> None:
     out, _ = released
     for name in set(REPORTS) - {"oracle"}:  # the sample has none

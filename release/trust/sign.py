@@ -3,8 +3,8 @@
 >>> require_ambient()
 >>> signed = sign_release(Path("dist"), progress=Progress())
 
-Nothing but the files' digests leaves the machine. Each bundle is verified before it gets its name, as a consumer
-verifies it. Run again, it keeps the bundles that are good and makes the others.
+Nothing but the files' digests leaves the machine. Each bundle is read back and verified before it gets its name, as a
+consumer verifies it. Run again, it keeps the bundles that are good and makes the others.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sigstore.sign import Signer, SigningContext
 from sigstore.verify import Verifier, policy
 from sigstore_models.common.v1 import HashAlgorithm
 
-from release.artifacts import Artifact, sweep, write_atomically
+from release.artifacts import Artifact, replacing, sweep
 from release.errors import BrokenEnvironment, Finding, WrongUsage
 from release.manifest.checksums import NAME as CHECKSUMS
 from release.manifest.checksums import verify as verify_checksums
@@ -111,21 +111,20 @@ class _Signatory:
     def _provide(self, path: Path, *, make: Callable[[Signer], Bundle], check: Callable[[Bundle], None]) -> None:
         if path.is_file() and _passes(check, path):
             return
-        bundle = self._retry.step(path.name, lambda: self._attempt(make, check))
-        write_atomically(path, bundle.to_json())
+        self._retry.step(path.name, lambda: self._attempt(path, make, check))
 
-    def _attempt(self, make: Callable[[Signer], Bundle], check: Callable[[Bundle], None]) -> Bundle:
+    def _attempt(self, path: Path, make: Callable[[Signer], Bundle], check: Callable[[Bundle], None]) -> None:
         try:
-            bundle = make(self._current())
-            check(bundle)
+            with replacing(path) as unproved:
+                unproved.write_text(make(self._current()).to_json())
+                check(Bundle.from_json(unproved.read_text()))
+            return
         except Exception as error:
             if not _is_sigstores(error):
                 raise
             self._signer = None  # a fresh token and a fresh certificate: either may be what has expired
             status = _status_of(error)
-            reason = f"Sigstore answered {status}" if status else f"Sigstore: {type(error).__name__}"
-        else:
-            return bundle
+            reason = f"Sigstore answered {status}" if status else _reason(error)
         # Outside of the handler, and without the error: the request that it holds has the token in it.
         if status and 400 <= status < 500 and status not in _AGAIN:
             raise BrokenEnvironment(
@@ -150,8 +149,16 @@ def _passes(check: Callable[[Bundle], None], path: Path) -> bool:
 
 
 def _is_sigstores(error: Exception) -> bool:
-    # The clients of Fulcio, Rekor and the timestamp authorities raise errors that are not among the public ones.
-    return isinstance(error, (SigstoreError, RequestException)) or type(error).__module__.startswith("sigstore.")
+    # The clients of Fulcio, Rekor and the timestamp authorities raise errors that are not among the public ones, and
+    # let through what reading an answer raises that is well-formed and another than the one they expect.
+    known = (SigstoreError, RequestException, ValueError, KeyError)
+    return isinstance(error, known) or type(error).__module__.startswith("sigstore.")
+
+
+def _reason(error: Exception) -> str:
+    # Only what the verifier says is told: it has never seen a token, and other errors may quote a request.
+    said = f": {str(error).strip().rstrip('.')}" if isinstance(error, VerificationError) else ""
+    return f"Sigstore: {type(error).__name__}{said}"
 
 
 def _status_of(error: Exception) -> int | None:
@@ -164,7 +171,13 @@ def _status_of(error: Exception) -> int | None:
 
 def _config(path: Path | None) -> ClientTrustConfig:
     if path is None:
-        return ClientTrustConfig.production()
+        try:
+            return ClientTrustConfig.production()
+        except (OSError, SigstoreError) as error:
+            raise BrokenEnvironment(
+                f"The public Sigstore does not say where to sign ({type(error).__name__}).",
+                remedy="Look at https://status.sigstore.dev, and whether this machine reaches sigstore.dev; run again.",
+            ) from error
     try:
         return ClientTrustConfig.from_json(path.read_text())
     except (OSError, SigstoreError, ValueError) as error:

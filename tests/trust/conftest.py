@@ -33,8 +33,8 @@ class Signing:
     sigstore: Sigstore
     clock: Impatient
 
-    def sign(self, folder: Path) -> SignedRelease:
-        progress = Progress(quiet=True)
+    def sign(self, folder: Path, progress: Progress | None = None) -> SignedRelease:
+        progress = progress or Progress(quiet=True)
         retry = Retry(progress, clock=self.clock)
         return sign_release(folder, progress=progress, trust_config=self.sigstore.trust_config, retry=retry)
 
@@ -60,6 +60,7 @@ def signing(running: Sigstore, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sign
     running.become(github_claims())
     yield Signing(sigstore=running, clock=Impatient())
     running.fail({})
+    running.age()
 
 
 @pytest.fixture(scope="session")

@@ -7,13 +7,17 @@ import signal
 import subprocess
 import sys
 import time
+import tracemalloc
 from pathlib import Path
 
 import pytest
+from sigstore.errors import TUFError
+from sigstore.models import Bundle, ClientTrustConfig
 
 from release.artifacts import sha256_of
 from release.errors import BrokenEnvironment, Finding, WrongUsage
 from release.manifest.checksums import NAME as CHECKSUMS
+from release.manifest.checksums import checksums
 from release.progress import Progress
 from release.trust.model import BUNDLE_SUFFIX, PROVENANCE, is_bundle, wants_signature
 from release.trust.sign import sign_release
@@ -105,13 +109,28 @@ def test_a_folder_that_is_no_release_is_refused(signing: Signing, tmp_path: Path
         signing.sign(tmp_path)
 
 
+def test_the_identity_is_looked_for_first(signing: Signing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ACTIONS_ID_TOKEN_REQUEST_URL")
+    with pytest.raises(BrokenEnvironment, match="no identity to sign with"):
+        signing.sign(tmp_path / "neither a release nor there")
+
+
+def test_a_public_sigstore_out_of_reach_is_said(signing: Signing, dist: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unreachable() -> ClientTrustConfig:
+        raise TUFError("Failed to refresh TUF metadata")
+
+    monkeypatch.setattr(ClientTrustConfig, "production", unreachable)
+    with pytest.raises(BrokenEnvironment, match="TUFError"):
+        sign_release(dist, progress=Progress(quiet=True))
+
+
 def test_a_trust_config_that_is_none_is_refused(signing: Signing, dist: Path) -> None:
     with pytest.raises(WrongUsage, match="client trust config"):
         sign_release(dist, progress=Progress(quiet=True), trust_config=dist / "manifest.json")
 
 
 @pytest.mark.parametrize("path", [_FULCIO, *_REKOR, "/api/v1/timestamp"])
-@pytest.mark.parametrize("status", [500, 502, 429])
+@pytest.mark.parametrize("status", [500, 502, 429, 200])  # the last with an answer that makes no sense
 def test_a_service_that_stumbles_is_asked_again(signing: Signing, dist: Path, path: str, status: int) -> None:
     signing.sigstore.fail({path: [status, 0, status]})
     signed = signing.sign(dist)
@@ -126,6 +145,57 @@ def test_a_service_that_refuses_is_not_asked_again(signing: Signing, dist: Path)
         signing.sign(dist)
     assert not signing.clock.waited
     assert not any(map(is_bundle, names_of(dist)))
+
+
+def test_a_bundle_that_does_not_hold_gets_no_name(signing: Signing, dist: Path) -> None:
+    with signing.sigstore.late(), pytest.raises(BrokenEnvironment, match="VerificationError"):
+        signing.sign(dist)
+    assert not any(map(is_bundle, names_of(dist)))
+
+
+def test_what_was_written_is_what_is_verified(signing: Signing, dist: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = Bundle.to_json
+    monkeypatch.setattr(Bundle, "to_json", lambda bundle: whole(bundle)[:-100])
+    with pytest.raises(BrokenEnvironment, match="InvalidBundle"):
+        signing.sign(dist)
+    assert not any(map(is_bundle, names_of(dist)))
+
+
+class Interrupted(Progress):
+    """Takes longer over the third file than a token and a certificate last."""
+
+    def __init__(self) -> None:
+        super().__init__(quiet=True)
+
+    def note(self, text: str) -> None:
+        if " 3/" in text:
+            time.sleep(3.1)
+
+
+def test_an_identity_that_runs_out_half_way_is_had_again(signing: Signing, dist: Path) -> None:
+    signing.sigstore.become(github_claims() | {"lifetime": "3s"})
+    signing.sigstore.age(598)
+    signed = signing.sign(dist, Interrupted())
+    bundles = [*signed.bundles, signed.provenance]
+    certificates = [json.loads(path.read_text())["verificationMaterial"]["certificate"]["rawBytes"] for path in bundles]
+    assert certificates[0] != certificates[2]
+    for bundle in (signed.bundles[0], signed.bundles[2]):
+        artifact = dist / bundle.name.removesuffix(BUNDLE_SUFFIX)
+        assert signing.sigstore.second_opinion(bundle, signed.identity, artifact) == signed.identity.subject
+
+
+def test_no_file_is_wholly_in_memory(signing: Signing, tmp_path: Path) -> None:
+    size = 200_000_000
+    with (tmp_path / "llvm.zip").open("wb") as file:
+        file.truncate(size)
+    (tmp_path / CHECKSUMS).write_text(checksums(tmp_path))
+    tracemalloc.start()
+    try:
+        signing.sign(tmp_path)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < size / 10
 
 
 def test_a_service_that_is_down_ends_it_and_the_next_run_goes_on(signing: Signing, dist: Path) -> None:
@@ -151,6 +221,7 @@ def test_killed_at_any_bundle_and_run_again(signing: Signing, dist: Path) -> Non
             while sum(map(is_bundle, names_of(dist))) < count and process.poll() is None:
                 time.sleep(0.001)
             process.send_signal(signal.SIGKILL)
+        assert process.returncode == -signal.SIGKILL, "it had ended before"
         for path in dist.iterdir():
             if is_bundle(path.name):
                 json.loads(path.read_text())  # whole, whenever it is there
@@ -167,7 +238,8 @@ def test_no_token_is_in_any_file_or_line(
     with pytest.raises(BrokenEnvironment) as caught:
         signing.sign(dist)
     signing.sign(dist)
-    seen = "".join(capsys.readouterr()) + repr(caught.value) + caught.value.remedy
+    seen = "".join(capsys.readouterr()) + caplog.text + repr(caught.value) + caught.value.remedy
+    assert "sigstore" in caplog.text, "what the libraries say at their most talkative is looked at as well"
     context = caught.value.__context__ or caught.value.__cause__
     assert context is None, "the request of a client's error has the token in its headers"
     written = b"".join(path.read_bytes() for path in dist.iterdir())

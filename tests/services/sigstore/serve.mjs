@@ -6,7 +6,8 @@
 //
 // Writes a client trust config, prints its address, and serves until it is killed. PUT /claims sets the claims of the
 // tokens that follow; PUT /faults {"PATH": [status, …]} answers the next requests for PATH with these; PUT /late
-// SECONDS moves the clocks of the logs and of the timestamp authority.
+// SECONDS moves the clocks of the logs and of the timestamp authority; PUT /ages [SECONDS, …] has the next certificates
+// be that old when they are issued, of the ten minutes that they last.
 
 import crypto from "node:crypto";
 import fs from "node:fs";
@@ -46,8 +47,10 @@ const tokens = crypto.generateKeyPairSync("rsa", { modulusLength: 2048 });
 let claims = {};
 let faults = {};
 let late = 0;
+let ages = [];
 const now = () => Date.now() + late * 1000;
 log.getCurrentTime = now;
+authority.getCurrentTime = () => new Date(Date.now() - (ages.shift() ?? 0) * 1000);
 
 const routes = {
   [`GET /token`]: async ({ headers, url }) => {
@@ -137,6 +140,7 @@ const routes = {
   [`PUT /claims`]: async ({ body }) => json(200, (claims = JSON.parse(body))),
   [`PUT /faults`]: async ({ body }) => json(200, (faults = JSON.parse(body))),
   [`PUT /late`]: async ({ body }) => json(200, (late = JSON.parse(body))),
+  [`PUT /ages`]: async ({ body }) => json(200, (ages = JSON.parse(body))),
 };
 
 // Rekor reads a certificate and writes it again, in lines of 64; the handler keeps what it was given.

@@ -81,12 +81,18 @@ class Sigstore:
         """Answer the next requests, by path, with these status codes; 0 lets one through."""
         self._put("/faults", faults)
 
+    def age(self, *ages: int) -> None:
+        """Have the next certificates be so many seconds old when they are issued; they last for 600."""
+        self._put("/ages", ages)
+
     @contextmanager
     def late(self) -> Iterator[None]:
         """Have entries of the log and timestamps made an hour later than they are, within the block."""
         self._put("/late", 3600)
-        yield
-        self._put("/late", 0)
+        try:
+            yield
+        finally:
+            self._put("/late", 0)
 
     def second_opinion(self, bundle: Path, identity: Identity, artifact: Path | None = None) -> str:
         """Return what sigstore-js says of a bundle: the signer, or after ``error`` why it refuses."""
