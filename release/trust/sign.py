@@ -151,7 +151,7 @@ def _passes(check: Callable[[Bundle], None], path: Path) -> bool:
 def _is_sigstores(error: Exception) -> bool:
     # The clients of Fulcio, Rekor and the timestamp authorities raise errors that are not among the public ones, and
     # let through what reading an answer raises that is well-formed and another than the one they expect.
-    known = (SigstoreError, RequestException, ValueError, KeyError)
+    known = (SigstoreError, RequestException, ValueError, KeyError, TypeError)
     return isinstance(error, known) or type(error).__module__.startswith("sigstore.")
 
 

@@ -52,9 +52,10 @@ def github_claims(
 
 @dataclass(frozen=True, kw_only=True)
 class Sigstore:
-    """A running Sigstore: its address, and the client trust config that leads to it."""
+    """A running Sigstore: its address, the version of its Rekor, and the client trust config that leads to it."""
 
     url: str
+    rekor: int
     trust_config: Path
     services: Services
 
@@ -123,7 +124,7 @@ def start_sigstore(services: Services, folder: Path, *, rekor: int = 1) -> Itera
         try:
             url = process.stdout.readline().strip()
             assert url.startswith("http://127.0.0.1:"), "the Sigstore did not start: see its stderr"
-            sigstore = Sigstore(url=url, trust_config=config, services=services)
+            sigstore = Sigstore(url=url, rekor=rekor, trust_config=config, services=services)
             sigstore.become(github_claims())
             yield sigstore
         finally:
