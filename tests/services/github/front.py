@@ -121,6 +121,8 @@ class _Reset(Exception):  # noqa: N818 - it is what has to happen
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    # Else the kernel holds the body back until the head is acknowledged, 40 ms with every answer.
+    disable_nagle_algorithm = True
     server: Front
 
     def log_message(self, *arguments: object) -> None:
