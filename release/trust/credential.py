@@ -67,7 +67,8 @@ def ambient_job() -> tuple[Job, IdentityToken]:
     except IdentityError:
         # Without its cause: that may hold an answer, and so the token.
         raise BrokenEnvironment(
-            "GitHub was asked for an identity and gave none that is valid now.", remedy=_REMEDY
+            "GitHub was asked for an identity and gave none that is valid now.",
+            remedy="Look at https://www.githubstatus.com and run the same command again: what is signed is kept.",
         ) from None
     return _job_of(_claims(str(token))), token
 

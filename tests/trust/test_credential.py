@@ -41,6 +41,14 @@ def test_a_refusal_does_not_show_the_token(signing: Signing, monkeypatch: pytest
     assert "secret" not in str(caught.value) + caught.value.remedy
 
 
+def test_a_token_endpoint_that_is_down_is_not_blamed_on_the_job(signing: Signing) -> None:
+    signing.sigstore.fail({"/token": [503]})
+    with pytest.raises(BrokenEnvironment, match="gave none") as caught:
+        ambient_job()
+    assert "run the same command again" in caught.value.remedy
+    ambient_job()
+
+
 def test_a_token_of_another_service_is_refused(signing: Signing) -> None:
     signing.sigstore.become({"sub": "somebody", "job_workflow_ref": "a/b/.github/workflows/c.yml@refs/heads/d"})
     with pytest.raises(BrokenEnvironment, match="GitHub Actions"):
