@@ -128,8 +128,11 @@ def check_names(tag: str, commit: str) -> None:
 
 
 def is_prerelease(tag: str) -> bool:
-    """Whether a tag names something before a release: 1.0a1, 1.0b2, 1.0rc1, 1.0.dev3, or anything with a hyphen."""
-    return _PRERELEASE.search(tag) is not None
+    """Whether a tag names something before a release: 1.0a1, 1.0b2, 1.0rc1, 1.0.dev3, or anything with a hyphen.
+
+    What follows a plus does not count: a commit such as 50b2f73 looks like 0b2.
+    """
+    return _PRERELEASE.search(tag.partition("+")[0]) is not None
 
 
 def _check_fits(paths: list[Path]) -> None:

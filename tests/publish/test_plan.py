@@ -7,7 +7,7 @@ import pytest
 from release.errors import Finding, Problem, WrongUsage
 from release.manifest.checksums import NAME as CHECKSUMS
 from release.publish.marker import Marker
-from release.publish.plan import read_build
+from release.publish.plan import is_prerelease, read_build
 from tests.publish.conftest import make_release
 
 
@@ -61,3 +61,19 @@ def test_a_marker_that_notes_quote_is_not_ours() -> None:
     ours, quoted = Marker.new("1" * 64), Marker.new("2" * 64)
     assert Marker.find(ours.attach(quoted.attach("Notes."))) == ours
     assert Marker.find("Notes without one.") is None
+
+
+@pytest.mark.parametrize(
+    ("tag", "expected"),
+    [
+        ("v1.2.3", False),
+        ("v3.6.0+git50b2f739", False),
+        ("v3.6.0+git-1", False),
+        ("v1.0rc1", True),
+        ("v1.0.dev3", True),
+        ("llvm-1a2b", True),
+        ("v1.0b2+git123", True),
+    ],
+)
+def test_which_tags_are_before_a_release(tag: str, expected: bool) -> None:
+    assert is_prerelease(tag) is expected
