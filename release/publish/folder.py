@@ -118,9 +118,9 @@ class FolderHost:
         """Forget the release; its files stay."""
         (self._folder / RECORD).unlink(missing_ok=True)
 
-    def publish(self, release: HostedRelease) -> None:
+    def publish(self, release: HostedRelease, body: str) -> None:
         """Note that it is no draft any more."""
-        self._change(draft=False)
+        self._change(draft=False, body=body)
 
     def _asset(self, number: int, path: Path) -> HostedAsset:
         return HostedAsset(

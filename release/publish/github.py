@@ -3,23 +3,25 @@
 >>> host = GitHubHost.from_environment("owner/name")
 
 Each verb is one request, or one for each page of a list. PyGithub's objects are not used, for they ask again by
-themselves where an attribute is missing; its requester streams what is sent, paces and checks. The token is read from
+themselves where an attribute is missing; its requester signs, streams what is sent, and paces. The token is read from
 ``GITHUB_TOKEN`` and is in no argument, message or exception.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
-from github import Auth, Github, GithubException
+from github import Auth, Github
+from github.Requester import HTTPRequestsConnectionClass, HTTPSRequestsConnectionClass
 from requests import RequestException
 
 from release.artifacts import Artifact
@@ -35,6 +37,24 @@ _TIMEOUT_SECONDS = 120
 _PAGE = 100
 _LIMITED_SECONDS = 60.0  # what GitHub asks for where it does not say how long
 _REPOSITORY = re.compile(r"[A-Za-z0-9-]+/[A-Za-z0-9._-]+")
+_THIS_MACHINE = frozenset({"127.0.0.1", "::1", "localhost"})
+_OF_A_JOB = "ghs_"  # what tokens of Actions and of apps begin with
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Make of PyGithub's and requests' exceptions ours, which hold no request and so no token."""
+    try:
+        yield
+    except RequestException as error:
+        problem: Exception = Transient(f"GitHub: {type(error).__name__}")
+    except (ValueError, LookupError, TypeError) as error:  # such as the page of a proxy
+        problem = Transient(f"GitHub's answer is none ({type(error).__name__})")
+    except RuntimeError:  # PyGithub's word for a redirect to another host
+        problem = _moved()
+    else:
+        return
+    raise problem
 
 
 class GitHubHost:
@@ -47,7 +67,11 @@ class GitHubHost:
             raise WrongUsage(f"{repository!r} is not OWNER/NAME.", remedy="Give the repository as GitHub spells it.")
         self.name = f"{repository} at {api.split('://')[-1]}"
         self._api, self._path = api, f"/repos/{repository}"
+        if urlsplit(api).scheme != "https" and urlsplit(api).hostname not in _THIS_MACHINE:
+            raise WrongUsage(f"{api} is not https, and would get the token.", remedy="Check GITHUB_API_URL.")
         self._authorization = {"Authorization": f"Bearer {token}"}
+        self._of_a_job = token.startswith(_OF_A_JOB)
+        self._uploads = _connection_for_uploads(api)
         self._requester = Github(
             base_url=api,
             auth=Auth.Token(token),
@@ -69,8 +93,9 @@ class GitHubHost:
 
     def access(self) -> Access:
         """Say what the token may do, and how many requests are left."""
-        repository = self._get("")
-        permissions = repository.get("permissions")
+        _, repository = self._ask("GET", "")
+        # Of a job's token GitHub says that it may do nothing, whatever it may.
+        permissions = None if self._of_a_job else repository.get("permissions")
         left, limit = self._requester.rate_limiting
         return Access(
             may_write=permissions.get("push") if permissions else None,
@@ -79,6 +104,7 @@ class GitHubHost:
             resets_in=max(self._requester.rate_limiting_resettime - time.time(), 0.0) if limit > 0 else None,
         )
 
+    @_translated()
     def tag_commit(self, tag: str) -> str | None:
         """Follow a tag to its commit, also through annotated tags."""
         found = self._find(f"/git/ref/tags/{quote(tag)}")
@@ -121,23 +147,21 @@ class GitHubHost:
     def create_draft(self, tag: str, *, title: str, body: str, prerelease: bool) -> HostedRelease:
         """Create a draft."""
         wanted = {"tag_name": tag, "name": title, "body": body, "draft": True, "prerelease": prerelease}
-        return _release(self._send("POST", "/releases", wanted))
+        return _release(self._ask("POST", "/releases", content=wanted)[1])
 
     def edit_body(self, release: HostedRelease, body: str) -> None:
         """Replace the text."""
-        self._send("PATCH", f"/releases/{release.id}", {"body": body})
+        _release(self._ask("PATCH", f"/releases/{release.id}", content={"body": body})[1])
 
     def upload(self, release: HostedRelease, path: Path, artifact: Artifact) -> HostedAsset:
-        """Stream a file."""
-        with _translated():
-            _, uploaded = self._requester.requestBlobAndCheck(
-                "POST",
-                release.upload_url,
-                parameters={"name": artifact.name},
-                headers={"Content-Type": "application/octet-stream"},
-                input=str(path),
-            )
-        return _asset(uploaded)
+        """Stream a file; of the address that GitHub gives, only the path is used."""
+        name, kind = {"name": artifact.name}, {"Content-Type": "application/octet-stream"}
+        try:
+            with _translated():
+                answer = self._requester.requestBlob("POST", release.upload_url, name, kind, str(path), self._uploads)
+                return _asset(_read(*answer))
+        except _NotThere:
+            raise Transient("the draft, or what was being uploaded, has gone") from None
 
     def delete_asset(self, asset: HostedAsset) -> None:
         """Delete an asset."""
@@ -147,39 +171,47 @@ class GitHubHost:
         """Delete a draft."""
         self._delete(f"/releases/{release.id}")
 
-    def publish(self, release: HostedRelease) -> None:
+    def publish(self, release: HostedRelease, body: str) -> None:
         """Publish a draft."""
-        self._send("PATCH", f"/releases/{release.id}", {"draft": False})
+        _release(self._ask("PATCH", f"/releases/{release.id}", content={"draft": False, "body": body})[1])
 
-    def _get(self, path: str, parameters: dict[str, Any] | None = None) -> Any:
+    def _ask(
+        self,
+        verb: str,
+        path: str,
+        *,
+        parameters: dict[str, Any] | None = None,
+        content: Mapping[str, Any] | None = None,
+    ) -> tuple[Mapping[str, str], Any]:
         with _translated():
-            _, found = self._requester.requestJsonAndCheck("GET", self._path + path, parameters=parameters)
-        return found
+            status, headers, text = self._requester.requestJson(verb, self._path + path, parameters, input=content)
+            return headers, _read(status, headers, text)
 
     def _find(self, path: str) -> Any:
         try:
-            return self._get(path)
+            return self._ask("GET", path)[1]
         except _NotThere:
             return None
 
     def _pages(self, path: str) -> Iterator[Any]:
-        page, found = 1, [None] * _PAGE
-        while len(found) == _PAGE:
-            found = self._get(path, {"per_page": str(_PAGE), "page": str(page)})
+        page, more = 1, True
+        while more:
+            headers, found = self._ask("GET", path, parameters={"per_page": str(_PAGE), "page": str(page)})
+            if not isinstance(found, list):
+                raise Transient("GitHub's answer is no list")
             yield from found
-            page += 1
-
-    def _send(self, verb: str, path: str, content: Mapping[str, Any]) -> Any:
-        with _translated():
-            _, answer = self._requester.requestJsonAndCheck(verb, self._path + path, input=dict(content))
-        return answer
+            page, more = page + 1, 'rel="next"' in headers.get("link", "")
 
     def _delete(self, path: str) -> None:
-        try:
-            with _translated():
-                self._requester.requestJsonAndCheck("DELETE", self._path + path)
-        except _NotThere:
-            pass  # somebody was faster, or our own request was carried out and its answer lost
+        with suppress(_NotThere):  # somebody was faster, or our own request was carried out and its answer lost
+            self._ask("DELETE", path)
+
+
+def _connection_for_uploads(api: str) -> HTTPRequestsConnectionClass | HTTPSRequestsConnectionClass:
+    # GitHub takes assets at uploads.github.com, and the connection that PyGithub itself makes to there waits for ever.
+    parts = urlsplit(api)
+    kind = HTTPSRequestsConnectionClass if parts.scheme == "https" else HTTPRequestsConnectionClass
+    return kind(re.sub(r"^api\.", "uploads.", parts.hostname or ""), parts.port, timeout=_TIMEOUT_SECONDS)
 
 
 class _NotThere(Finding):
@@ -192,33 +224,30 @@ class _NotThere(Finding):
         )
 
 
-@contextmanager
-def _translated() -> Iterator[None]:
-    """Make of PyGithub's and requests' exceptions ours, which hold no request and so no token."""
+def _read(status: int, headers: Mapping[str, str], text: str) -> Any:
+    """Return what is in an answer, or raise what it means."""
+    if status < 300:
+        return json.loads(text) if text else None
     try:
-        yield
-    except GithubException as error:
-        problem = _problem_of(error)
-    except RequestException as error:
-        problem = Transient(f"GitHub: {type(error).__name__}")
-    except (ValueError, KeyError, TypeError, AssertionError) as error:
-        problem = Transient(f"GitHub's answer is none ({type(error).__name__})")
-    else:
-        return
-    raise problem
+        content = json.loads(text)
+    except ValueError:
+        content = None
+    raise _problem_of(status, headers, content)
 
 
-def _problem_of(error: GithubException) -> Exception:
-    status, headers = error.status, error.headers or {}
-    message = str(error.data.get("message", "") if isinstance(error.data, dict) else "")[:200]
+def _problem_of(status: int, headers: Mapping[str, str], content: Any) -> Exception:
+    message = str(content.get("message", "") if isinstance(content, dict) else "")[:200]
+    wait = _asked_to_wait(headers, message)
+    if status < 400:
+        return _moved()
     if status == 404:
         return _NotThere()
-    if status == 422 and "already_exists" in str(error.data):
+    if status == 422 and "already_exists" in str(content):
         return NameTaken()
-    if status in (403, 429) and (wait := _limit(headers, message)):
-        return Transient(f"GitHub limits our rate ({status})", wait=wait)
-    if status >= 500 or status in (408, 409, 425, 429):
-        return Transient(f"GitHub answered {status}")
+    if status == 429 or (status == 403 and wait):
+        return Transient(f"GitHub limits our rate ({status})", wait=wait or _LIMITED_SECONDS)
+    if status >= 500 or status in (408, 409, 425):
+        return Transient(f"GitHub answered {status}", wait=wait)
     if status in (401, 403):
         return BrokenEnvironment(
             f"GitHub refuses the token ({status}): {message}", remedy="Give the job `permissions: contents: write`."
@@ -226,8 +255,12 @@ def _problem_of(error: GithubException) -> Exception:
     return Finding(f"GitHub refuses the request ({status}): {message}", remedy="Run `triton-wasm publish doctor`.")
 
 
-def _limit(headers: Mapping[str, str], message: str) -> float:
-    """Return for how many seconds GitHub asks us to stay away, or 0 when it is no matter of rate."""
+def _moved() -> Finding:
+    return Finding("GitHub says that the repository has moved.", remedy="Give its new name, and check GITHUB_API_URL.")
+
+
+def _asked_to_wait(headers: Mapping[str, str], message: str) -> float:
+    """Return for how many seconds GitHub asks us to stay away, or 0 when it does not."""
     if (asked := headers.get("retry-after", "")).isdecimal():
         return max(float(asked), 1.0)
     if headers.get("x-ratelimit-remaining") == "0" and (reset := headers.get("x-ratelimit-reset", "")).isdecimal():
@@ -235,6 +268,7 @@ def _limit(headers: Mapping[str, str], message: str) -> float:
     return _LIMITED_SECONDS if "rate limit" in message.lower() else 0.0
 
 
+@_translated()
 def _release(found: Any) -> HostedRelease:
     return HostedRelease(
         id=found["id"],
@@ -248,6 +282,7 @@ def _release(found: Any) -> HostedRelease:
     )
 
 
+@_translated()
 def _asset(found: Any) -> HostedAsset:
     digest = found.get("digest") or ""
     return HostedAsset(

@@ -100,5 +100,5 @@ class Host(Protocol):
     def delete_draft(self, release: HostedRelease) -> None:
         """Remove a draft; no such draft is success."""
 
-    def publish(self, release: HostedRelease) -> None:
-        """Make a draft the release of its tag. Raises NameTaken too."""
+    def publish(self, release: HostedRelease, body: str) -> None:
+        """Make a draft the release of its tag, and give it its text in the same moment. Raises NameTaken too."""

@@ -11,6 +11,7 @@ import secrets
 from dataclasses import dataclass
 
 _LINE = re.compile(r"<!-- triton-wasm release of sha256:([0-9a-f]{64}) by ([0-9a-f]{16}) -->")
+_LAST = re.compile(rf"{_LINE.pattern}\s*\Z")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,5 +33,6 @@ class Marker:
         return cls(build=found[-1][0], publisher=found[-1][1]) if found else None
 
     def attach(self, notes: str) -> str:
-        """Return the notes with this marker as their last line."""
+        """Return the notes with this marker as their last line, in place of another that is there."""
+        notes = _LAST.sub("", notes)
         return f"{notes.rstrip()}\n\n<!-- triton-wasm release of sha256:{self.build} by {self.publisher} -->\n"

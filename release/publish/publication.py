@@ -5,7 +5,9 @@
 
 Every step first reads what there is, so any of them may be repeated, in this run or in another one after a crash. A
 draft is written to only if its marker names this build; a published release is never written to. Until the one request
-that publishes, nobody sees anything; it is sent when all assets are there, equal, and nothing else is.
+that publishes, nobody sees anything; it is sent when all assets are there, equal, and nothing else is, and it brings
+the text. GitHub has no request that depends on what a release is at that moment: what another publisher writes into a
+draft to take it over may come just after that one. So it is a marker, which nobody sees, and the text stays.
 """
 
 from __future__ import annotations
@@ -142,9 +144,9 @@ class _Publisher:
         draft = min(filter(self._of_this_build, releases), key=lambda release: release.id)
         if created and draft.id != created.id:
             self._host.delete_draft(created)
-        body = self._marker.attach(self._notes)
-        if draft.body != body:
-            self._host.edit_body(draft, body)
+        if Marker.find(draft.body) != self._marker:
+            draft = self._still_draft(draft)
+            self._host.edit_body(draft, self._marker.attach(draft.body))
         return draft
 
     def _of_this_build(self, release: HostedRelease) -> bool:
@@ -173,7 +175,7 @@ class _Publisher:
         if not is_equal(artifact, uploaded, lambda _: artifact.sha256):
             raise Transient("what arrived is not what was sent")
 
-    def _still_ours(self, draft: HostedRelease) -> HostedRelease:
+    def _still_draft(self, draft: HostedRelease) -> HostedRelease:
         release = self._host.release(draft.id)
         if release is None:
             raise Finding(
@@ -181,6 +183,10 @@ class _Publisher:
             )
         if not release.draft:
             raise _OvertakenError(release)
+        return release
+
+    def _still_ours(self, draft: HostedRelease) -> HostedRelease:
+        release = self._still_draft(draft)
         if release.tag != self._tag or Marker.find(release.body) != self._marker:
             raise Finding(
                 f"Another publisher has taken over the draft of {self._tag}: {release.url}",
@@ -218,7 +224,7 @@ class _Publisher:
         if found := self._find_published():
             raise _OvertakenError(found)
         try:
-            self._host.publish(release)
+            self._host.publish(release, self._marker.attach(self._notes))
         except NameTaken:
             raise Transient("another release of the tag has appeared") from None
         return release

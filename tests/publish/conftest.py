@@ -40,7 +40,10 @@ class Publishing:
 
     @property
     def host(self) -> GitHubHost:
-        return GitHubHost(self.repository.name, token=TOKEN, api=self.github.url, seconds_between_writes=0)
+        return self.host_with(TOKEN)
+
+    def host_with(self, token: str) -> GitHubHost:
+        return GitHubHost(self.repository.name, token=token, api=self.github.url, seconds_between_writes=0)
 
     def publish(self, tag: str = TAG, folder: Path | None = None, notes: str = "What is new.") -> Publication:
         progress = Progress(quiet=True)
@@ -54,13 +57,14 @@ class Publishing:
             retry=Retry(progress, clock=self.clock),
         )
 
-    def check_published(self, *, times: int = 1) -> None:
-        """One release, whole and equal to the folder, and never anything else to be seen."""
+    def check_published(self, *, drafts: bool = False) -> None:
+        """One release, whole and equal to the folder, never anything else to be seen, and no draft is left."""
         seen = self.github.front.seen
         expected = {path.name: sha256_of(path) for path in self.folder.iterdir()}
         assert seen.violations == []
-        assert seen.published == [expected] * times
+        assert seen.published == [expected]
         releases = self.github.call("GET", f"/repos/{self.repository.name}/releases")
+        releases = [release for release in releases if not (drafts and release["draft"])]
         assert [release["draft"] for release in releases] == [False]
         stored = self.github.front.assets
         assert {asset["name"]: stored[asset["id"]].sha256 for asset in releases[0]["assets"]} == expected

@@ -13,13 +13,14 @@ from release.publish.doctor import examine
 from release.publish.folder import FolderHost
 from release.publish.publication import publish_release
 from tests.publish.conftest import TAG, Publishing, make_release
+from tests.services.github.service import TOKEN
 
 
-def said(publishing: Publishing, tag: str = TAG, commit: str | None = None) -> str:
+def said(publishing: Publishing, tag: str = TAG, commit: str | None = None, token: str = TOKEN) -> str:
     before = list(publishing.github.front.seen.writes)
     text = examine(
         publishing.folder,
-        host=publishing.host,
+        host=publishing.host_with(token),
         tag=tag,
         commit=commit or publishing.repository.commit,
         progress=Progress(quiet=True),
@@ -44,6 +45,14 @@ def test_what_stands_in_the_way(publishing: Publishing) -> None:
     assert "manifest.json differs" in said(publishing).splitlines()[-1]
     write_atomically(publishing.folder / CHECKSUMS, checksums(publishing.folder))
     assert "is published and is not this build: 2 different" in said(publishing).splitlines()[-1]
+
+
+def test_a_token_that_may_not_write(publishing: Publishing) -> None:
+    publishing.github.front.rules.may_push = False
+    assert "publishing would stop" in said(publishing).splitlines()[-1]
+    # GitHub says the same of every token of a job, and it may be wrong.
+    of_a_job = f"ghs_{TOKEN}"
+    assert "publishing would fill a draft" in said(publishing, token=of_a_job).splitlines()[-1]
 
 
 def test_a_draft_that_was_left(publishing: Publishing) -> None:

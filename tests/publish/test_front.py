@@ -10,6 +10,7 @@ from jsonschema import Draft202012Validator
 from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
+from release.artifacts import Artifact
 from tests.publish.conftest import TAG, Publishing
 from tests.services.github.service import TOKEN
 from tests.services.installed import Services
@@ -105,3 +106,24 @@ def test_an_asset_is_to_be_had_by_everybody_once_it_is_published(publishing: Pub
     publishing.publish()
     url = f"{publishing.github.url}/{publishing.repository.name}/releases/download/{TAG}/package-1.0.zip"
     assert requests.get(url, timeout=10).content == (publishing.folder / "package-1.0.zip").read_bytes()
+
+
+def test_what_must_not_happen_to_a_published_release_is_seen(publishing: Publishing) -> None:
+    publishing.publish()
+    seen, host = publishing.github.front.seen, publishing.host
+    (release,) = host.releases(TAG)
+    host.edit_body(release, release.body.partition("<!--")[0] + "<!-- another comment -->")
+    assert seen.violations == []
+    host.edit_body(release, "Another text.")
+    assert seen.violations == ["the text of a published release was changed"]
+    seen.violations.clear()
+    stranger = publishing.folder.parent / "stranger.bin"
+    stranger.write_bytes(b"stranger")
+    host.upload(release, stranger, Artifact.of(stranger))
+    assert "a published release was changed" in seen.violations[0]
+    seen.violations.clear()
+    host.delete_asset(next(asset for asset in host.assets(release) if asset.name == "manifest.json"))
+    assert "a published release was changed" in seen.violations[0]
+    seen.violations.clear()
+    host.delete_draft(release)
+    assert seen.violations == ["a published release was deleted"]

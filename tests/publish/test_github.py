@@ -1,18 +1,25 @@
 """A release goes from draft to published once, whole, for the tag and commit that it is of, and is left alone then."""
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
+import requests
 
 from release.artifacts import Artifact, write_atomically
 from release.errors import BrokenEnvironment, Finding, Problem, WrongUsage
 from release.manifest.checksums import NAME as CHECKSUMS
 from release.manifest.checksums import checksums
 from release.publish.github import GitHubHost
+from release.publish.host import HostedRelease
 from release.publish.marker import Marker
 from release.publish.publication import Publication
-from tests.publish.conftest import TAG, Publishing
+from release.retry import Transient
+from tests.publish.conftest import TAG, Publishing, make_release
+from tests.services.github.front import RESET_SECONDS
 from tests.services.github.service import TOKEN
 
 _WRONG = "ghp_a_wrong_one_that_must_not_be_seen"
@@ -89,6 +96,60 @@ def test_what_an_earlier_run_has_left_is_taken_up(publishing: Publishing) -> Non
     publishing.check_published()
 
 
+def test_a_draft_is_found_behind_a_hundred_others(publishing: Publishing) -> None:
+    seen = publishing.github.front.seen
+    seen.faults = dict.fromkeys(range(14, 100), "500")
+    with pytest.raises(BrokenEnvironment):
+        publishing.publish()
+    seen.faults = {}
+    for number in range(100):
+        content = {"tag_name": f"other-{number}", "draft": True}
+        publishing.github.call("POST", f"/repos/{publishing.repository.name}/releases", content)
+    (draft,) = publishing.host.releases(TAG)
+    publishing.publish()
+    (release,) = publishing.host.releases(TAG)
+    assert (release.id, release.draft) == (draft.id, False)
+
+
+def test_the_text_is_that_of_the_run_that_publishes(publishing: Publishing) -> None:
+    leave_unpublished(publishing, notes="An older text.")
+    publishing.publish(notes="What is new.")
+    (release,) = publishing.host.releases(TAG)
+    assert release.body.startswith("What is new.\n\n<!--")
+    publishing.check_published()
+
+
+def test_a_draft_that_is_published_while_it_is_taken_over(publishing: Publishing) -> None:
+    leave_unpublished(publishing)
+    front = publishing.github.front
+
+    def be_faster(method: str, _path: str) -> None:
+        if method == "PATCH":
+            front.seen.hook = None
+            (draft,) = publishing.host.releases(TAG)
+            publishing.host.publish(draft, draft.body)
+
+    front.seen.hook = be_faster
+    assert publishing.publish(notes="Another text.").outcome == "published by another run"
+    (release,) = publishing.host.releases(TAG)
+    assert release.body.startswith("What is new.")
+    publishing.check_published()
+
+
+def leave_unpublished(publishing: Publishing, notes: str = "What is new.") -> None:
+    """Have a run that fails at the one request that publishes."""
+    front = publishing.github.front
+
+    def stop(method: str, _path: str) -> None:
+        if method == "PATCH":
+            front.seen.faults = dict.fromkeys(range(1, 100), "500")
+
+    front.seen.hook = stop
+    with pytest.raises(BrokenEnvironment):
+        publishing.publish(notes=notes)
+    front.seen.hook, front.seen.faults = None, {}
+
+
 def test_a_strange_asset_in_the_draft_is_not_published(publishing: Publishing) -> None:
     front = publishing.github.front
 
@@ -141,23 +202,29 @@ def test_a_tag_that_is_none_is_refused(publishing: Publishing, tag: str) -> None
     assert publishing.github.front.seen.requests == []
 
 
-@pytest.mark.parametrize("attempt", range(5))
-def test_two_publishers_at_once(publishing: Publishing, attempt: int) -> None:
+def at_once(*publishers: Callable[[], Publication]) -> list[Publication | Problem]:
     outcomes: list[Publication | Problem] = []
-    barrier = threading.Barrier(2)
+    barrier = threading.Barrier(len(publishers))
 
-    def run() -> None:
+    def run(publish: Callable[[], Publication]) -> None:
         barrier.wait()
         try:
-            outcomes.append(publishing.publish())
+            outcomes.append(publish())
         except Problem as problem:
             outcomes.append(problem)
 
-    threads = [threading.Thread(target=run) for _ in range(2)]
+    threads = [threading.Thread(target=run, args=(publish,)) for publish in publishers]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
+    assert len(outcomes) == len(publishers)
+    return outcomes
+
+
+@pytest.mark.parametrize("attempt", range(5))
+def test_two_publishers_at_once(publishing: Publishing, attempt: int) -> None:
+    outcomes = at_once(publishing.publish, publishing.publish)
     won = [outcome for outcome in outcomes if isinstance(outcome, Publication) and outcome.outcome == "published"]
     others = [outcome for outcome in outcomes if outcome not in won]
     assert len(won) == 1
@@ -167,11 +234,93 @@ def test_two_publishers_at_once(publishing: Publishing, attempt: int) -> None:
     publishing.check_published()
 
 
+@pytest.mark.parametrize("attempt", range(5))
+def test_two_builds_at_once(publishing: Publishing, tmp_path: Path, attempt: int) -> None:
+    other = make_release(tmp_path / "other")
+    change(other)
+    outcomes = at_once(publishing.publish, lambda: publishing.publish(folder=other))
+    (won,) = (outcome for outcome in outcomes if isinstance(outcome, Publication))
+    (lost,) = (outcome for outcome in outcomes if isinstance(outcome, Problem))
+    assert "is published and is not this build" in str(lost)
+    front = publishing.github.front
+    assert front.seen.violations == []
+    assert front.seen.published == [{asset.name: asset.sha256 for asset in won.assets}]
+
+
 def test_a_token_that_may_not_write(publishing: Publishing) -> None:
     host = GitHubHost(publishing.repository.name, token=_WRONG, api=publishing.github.url)
     with pytest.raises(BrokenEnvironment, match="refuses the token") as caught:
         host.create_draft(TAG, title="x", body="x", prerelease=False)
     assert _WRONG not in str(caught.value) + repr(caught.value.__context__)
+
+
+@pytest.mark.parametrize(
+    ("fault", "seconds"),
+    [
+        ("403 secondary", 2),
+        ("403 secondary, no word of how long", 60),
+        ("403 primary", RESET_SECONDS),
+        ("429", 60),
+        ("503", 7),
+        ("500", 1),
+    ],
+)
+def test_it_waits_as_long_as_github_asks(publishing: Publishing, fault: str, seconds: int) -> None:
+    publishing.github.front.seen.faults = {4: fault}
+    publishing.publish()
+    (waited,) = publishing.clock.waited
+    assert seconds / 2 <= waited <= seconds
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind", "said"),
+    [
+        ("403", BrokenEnvironment, "refuses the token"),
+        ("307", Finding, "moved"),
+        ("422", Finding, "refuses the request"),
+    ],
+)
+def test_what_does_not_get_better_is_not_tried_again(
+    publishing: Publishing, fault: str, kind: type[Problem], said: str
+) -> None:
+    publishing.github.front.seen.faults = dict.fromkeys(range(1, 100), fault)
+    with pytest.raises(kind, match=said):
+        publishing.publish()
+    assert publishing.clock.waited == []
+
+
+@pytest.mark.parametrize(
+    ("api", "place"),
+    [
+        ("https://api.github.com", "https://uploads.github.com:443/repos"),
+        ("https://api.octo.ghe.com", "https://uploads.octo.ghe.com:443/repos"),
+        ("https://github.example/api/v3", "https://github.example:443/api/uploads/repos"),
+    ],
+)
+def test_assets_are_sent_to_github_only_and_with_a_limit_of_time(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, api: str, place: str
+) -> None:
+    sent: list[tuple[str, Any]] = []
+
+    def send(_self: requests.Session, _method: str, url: str, **options: Any) -> None:
+        sent.append((url, options["timeout"]))
+        raise requests.ConnectionError
+
+    monkeypatch.setattr(requests.Session, "request", send)
+    (tmp_path / "a.zip").write_text("a")
+    path = urlsplit(place).path
+    for base in (place.removesuffix(path), "https://elsewhere.example"):
+        draft = HostedRelease(
+            id=1, tag=TAG, draft=True, prerelease=False, immutable=False, body="", url="", upload_url=base + path
+        )
+        with pytest.raises(Transient):
+            GitHubHost("a/b", token=TOKEN, api=api).upload(draft, tmp_path / "a.zip", Artifact.of(tmp_path / "a.zip"))
+    assert sent == [(f"{place}?name=a.zip", 120)] * 2
+
+
+def test_the_token_goes_over_https_only() -> None:
+    with pytest.raises(WrongUsage, match="is not https"):
+        GitHubHost("a/b", token=TOKEN, api="http://github.example/api/v3")
 
 
 def test_no_token_at_all(monkeypatch: pytest.MonkeyPatch) -> None:

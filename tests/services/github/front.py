@@ -16,6 +16,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -45,9 +46,25 @@ FAULTS = (
     "403 primary",
     "403 secondary",
     "422",
-    "slow",
+    "hangs",  # longer than the client waits, and then never carried out
+    "slow",  # longer than the client waits, and carried out then
     "lying length",  # the answer is shorter than it says
+    "proxy",  # 200, and the page of somebody else
 )
+_REFUSALS: dict[str, tuple[int, dict[str, str], str]] = {
+    "500": (500, {}, "Server Error"),
+    "502": (502, {}, "Bad Gateway"),
+    "503": (503, {"Retry-After": "7"}, "Service Unavailable"),
+    "422": (422, {}, "Validation Failed"),
+    "429": (429, {}, "Too Many Requests"),
+    "307": (307, {"Location": "/repositories/1"}, "Moved Permanently"),
+    "403": (403, {}, "Resource not accessible by integration"),
+    "403 primary": (403, {"X-RateLimit-Remaining": "0"}, "API rate limit exceeded for installation."),
+    "403 secondary": (403, {"Retry-After": "2"}, "You have exceeded a secondary rate limit."),
+    "403 secondary, no word of how long": (403, {}, "You have exceeded a secondary rate limit."),
+}
+RESET_SECONDS = 30
+_COMMENT = re.compile(r"\s*<!--.*?-->\s*", re.DOTALL)
 
 
 @dataclass(kw_only=True)
@@ -66,14 +83,21 @@ class Rules:
 
     digests: bool = True
     immutable: bool = False
+    may_push: bool = True
 
 
 @dataclass(kw_only=True)
 class Seen:
-    """What was asked of the front, what is to go wrong, and what must not have happened."""
+    """What was asked of the front, what is to go wrong, and what must not have happened.
+
+    A slow answer takes ``patience`` seconds. ``published`` has the names and digests of each release, as they were when
+    it was published; what changes in one afterwards, but for comments in its text, is a violation, and a name that a
+    release or a draft has twice.
+    """
 
     requests: list[tuple[str, str]] = field(default_factory=list)
     faults: dict[int, str] = field(default_factory=dict)
+    patience: float = 0.0
     published: list[dict[str, str]] = field(default_factory=list)
     violations: list[str] = field(default_factory=list)
     hook: Callable[[str, str], None] | None = None
@@ -97,6 +121,7 @@ class Front(ThreadingHTTPServer):
         self._asked = 0
         self.blobs = blobs
         self.assets: dict[int, Stored] = {}
+        self.public: dict[int, dict[str, str]] = {}
         self.seen = Seen()
         self.rules = Rules()
         self.lock = threading.RLock()
@@ -132,13 +157,13 @@ class _Handler(BaseHTTPRequestHandler):
         self.route = urlsplit(self.path)
         self.fault = ""
         if not self.route.path.startswith("/_blob/"):
+            seen = self.server.seen
             with self.server.lock:
-                seen = self.server.seen
                 seen.requests.append((self.command, self.route.path))
-                self.fault = seen.faults.pop(len(seen.requests), "")
-                hook = seen.hook
-            if hook:
-                hook(self.command, self.route.path)
+                number = len(seen.requests)
+            if seen.hook:
+                seen.hook(self.command, self.route.path)
+            self.fault = seen.faults.pop(number, "")
         try:
             if self._goes_wrong():
                 return
@@ -153,21 +178,19 @@ class _Handler(BaseHTTPRequestHandler):
     def _goes_wrong(self) -> bool:
         if self.fault == "refused":
             raise _Reset
-        if self.fault == "slow":
-            time.sleep(0.05)
-        status, headers, message = {
-            "500": (500, {}, "Server Error"),
-            "502": (502, {}, "Bad Gateway"),
-            "422": (422, {}, "Validation Failed"),
-            "403 primary": (
-                403,
-                {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": str(int(time.time()) + 3)},
-                "API rate limit exceeded for installation.",
-            ),
-            "403 secondary": (403, {"Retry-After": "2"}, "You have exceeded a secondary rate limit."),
-        }.get(self.fault, (0, {}, ""))
-        if not status:
+        if self.fault in ("hangs", "slow"):
+            time.sleep(self.server.seen.patience)
+            if self.fault == "hangs":
+                raise _Reset
+        if self.fault == "proxy":
+            self._drain()
+            self._send(200, b"<html>Please log in to the network.</html>", {"Content-Type": "text/html"})
+            return True
+        if self.fault not in _REFUSALS:
             return False
+        status, headers, message = _REFUSALS[self.fault]
+        if self.fault == "403 primary":
+            headers = {**headers, "X-RateLimit-Reset": str(int(time.time()) + RESET_SECONDS)}
         self._drain()
         self._json(status, {"message": message, "documentation_url": "https://docs.github.com/rest"}, headers)
         return True
@@ -200,6 +223,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._upload(match[1], int(match[2]))
         elif self.command == "DELETE" and (match := re.fullmatch(r"(/repos/.+?/.+?)/releases/assets/(\d+)", path)):
             self._delete_asset(match[1], int(match[2]))
+        elif self.command == "DELETE" and (match := re.fullmatch(r"(/repos/.+?/.+?)/releases/(\d+)", path)):
+            self._delete_release(int(match[2]))
         elif self.command == "POST" and re.fullmatch(r"/repos/.+?/.+?/releases", path):
             self._create_release()
         elif self.command == "PATCH" and (match := re.fullmatch(r"(/repos/.+?/.+?)/releases/(\d+)", path)):
@@ -215,6 +240,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _upload(self, repository: str, release: int) -> None:
         name = parse_qs(self.route.query).get("name", [""])[0]
+        # As at GitHub the asset is there from the beginning, not yet whole: nobody else has its name from then on.
         with self.server.lock:
             if self._refuse_immutable(repository, release):
                 return
@@ -223,27 +249,38 @@ class _Handler(BaseHTTPRequestHandler):
                 self._drain()
                 self._invalid("ReleaseAsset", "name")
                 return
-        stored = self._receive()
-        query = f"name={quote(name)}"
-        with self.server.lock:
-            status, headers, asset = self._upstream("POST", f"{repository}/releases/{release}/assets?{query}", b"-")
-            if status == 201:
-                self.server.assets[asset["id"]] = stored
-        if not stored.complete:
+            place = f"{repository}/releases/{release}/assets?name={quote(name)}"
+            status, headers, asset = self._upstream("POST", place, b"-")
+            if status != 201:
+                self._drain()
+                self._json(status, asset, headers)
+                return
+            with tempfile.NamedTemporaryFile(dir=self.server.blobs, delete=False) as file:
+                stored = Stored(path=Path(file.name), size=0, sha256="", complete=False)
+            self.server.assets[asset["id"]] = stored
+            self._inspect(repository)
+        if not self._receive(stored):
             raise _Reset
+        with self.server.lock:
+            if asset["id"] not in self.server.assets:
+                self._not_found()
+                return
+            stored.complete = True
+            self._inspect(repository)
         self._answer(status, asset, headers)
 
-    def _receive(self) -> Stored:
+    def _receive(self, stored: Stored) -> bool:
+        """Return whether all came."""
         length = int(self.headers.get("Content-Length") or 0)
         wanted = length // 2 if self.fault == "reset in the body" else length
-        digest, size = hashlib.sha256(), 0
-        with tempfile.NamedTemporaryFile(dir=self.server.blobs, delete=False) as file:
-            while size < wanted and (chunk := self.rfile.read(min(wanted - size, _CHUNK))):
+        digest = hashlib.sha256()
+        with stored.path.open("wb") as file, suppress(ConnectionError):
+            while stored.size < wanted and (chunk := self.rfile.read(min(wanted - stored.size, _CHUNK))):
                 digest.update(chunk)
                 file.write(chunk)
-                size += len(chunk)
-        complete = size == length
-        return Stored(path=Path(file.name), size=size, sha256=digest.hexdigest(), complete=complete)
+                stored.size += len(chunk)
+        stored.sha256 = digest.hexdigest()
+        return stored.size == length
 
     def _redirect(self, asset: int) -> None:
         stored = self.server.assets.get(asset)
@@ -286,17 +323,32 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _delete_asset(self, repository: str, asset: int) -> None:
         with self.server.lock:
-            _, _, releases = self._upstream("GET", f"{repository}/releases?per_page=100")
+            releases = self._releases(repository)
             for release in releases:
-                if any(other["id"] == asset for other in release["assets"]):
-                    if self._refuse_immutable(repository, release["id"]):
-                        return
-                    if not release["draft"]:
-                        self.server.seen.violations.append(f"asset {asset} of a published release was deleted")
+                has_it = any(other["id"] == asset for other in release["assets"])
+                if has_it and self._refuse_immutable(repository, release["id"]):
+                    return
             self.server.assets.pop(asset, None)
-        self._pass_on()
+            status, headers, answer = self._upstream("DELETE", self.path)
+            self._inspect(repository)
+        self._answer(status, answer, headers)
 
     # Releases.
+
+    def _releases(self, repository: str) -> list[Any]:
+        found: list[Any] = []
+        while True:
+            page = len(found) // 100 + 1
+            _, _, more = self._upstream("GET", f"{repository}/releases?per_page=100&page={page}")
+            found += more if isinstance(more, list) else []
+            if not isinstance(more, list) or len(more) < 100:
+                return found
+
+    def _delete_release(self, number: int) -> None:
+        with self.server.lock:
+            if number in self.server.public:
+                self.server.seen.violations.append("a published release was deleted")
+            self._pass_on()
 
     def _create_release(self) -> None:
         # GitHub has as many drafts of a tag as one likes, and emulate one: there each gets a tag of its own.
@@ -313,13 +365,12 @@ class _Handler(BaseHTTPRequestHandler):
         body = self._body()
         wanted = json.loads(body or b"{}")
         with self.server.lock:
-            _, _, releases = self._upstream("GET", f"{repository}/releases?per_page=100")
-            ours = next((release for release in releases or [] if release["id"] == number), None)
-            if ours and not ours["draft"] and self.server.rules.immutable:
-                self._json(422, {"message": "Cannot edit an immutable release"})
-                return
-            if ours and not ours["draft"] and wanted.get("body") is not None:
-                self.server.seen.violations.append("the text of a published release was changed")
+            releases = self._releases(repository)
+            ours = next((release for release in releases if release["id"] == number), None)
+            if ours and not ours["draft"] and "body" in wanted:
+                texts = {_COMMENT.sub("", text.replace("\r\n", "\n")) for text in (wanted["body"], ours["body"])}
+                if len(texts) == 2:
+                    self.server.seen.violations.append("the text of a published release was changed")
             publishing = bool(ours and ours["draft"] and wanted.get("draft") is False)
             if publishing:
                 assert ours is not None
@@ -330,12 +381,26 @@ class _Handler(BaseHTTPRequestHandler):
                 self._note_published(ours)
                 body = json.dumps({**wanted, "tag_name": tag}).encode()
             status, headers, answer = self._upstream("PATCH", self.path, body)
+            self._inspect(repository)
         self._answer(status, answer, headers)
 
     def _note_published(self, release: Mapping[str, Any]) -> None:
         stored = {asset["name"]: self.server.assets[asset["id"]] for asset in release["assets"]}
         self.server.seen.violations += [f"{name} was published half" for name, a in stored.items() if not a.complete]
-        self.server.seen.published.append({name: asset.sha256 for name, asset in stored.items()})
+        self.server.public[release["id"]] = {name: asset.sha256 for name, asset in stored.items()}
+        self.server.seen.published.append(self.server.public[release["id"]])
+
+    def _inspect(self, repository: str) -> None:
+        """After each change, note what must not be."""
+        releases = self._releases(repository)
+        for release in releases:
+            assets = [(asset["name"], self.server.assets[asset["id"]]) for asset in release["assets"]]
+            names = [name for name, _ in assets]
+            found = {name: stored.sha256 for name, stored in assets if stored.complete}
+            if len(names) != len(set(names)):
+                self.server.seen.violations.append(f"a name is there twice: {sorted(names)}")
+            if not release["draft"] and (found != self.server.public.get(release["id"]) or len(found) != len(names)):
+                self.server.seen.violations.append(f"a published release was changed, and has {sorted(found)} now")
 
     def _refuse_immutable(self, repository: str, number: int) -> bool:
         status, _, release = self._upstream("GET", f"{repository}/releases/{number}")
@@ -369,6 +434,8 @@ class _Handler(BaseHTTPRequestHandler):
                     answer["tag_name"] = self.server.tags.get(answer["id"], answer["tag_name"])
                 tag = answer["tag_name"]
                 answer["immutable"] = self.server.rules.immutable and not answer["draft"]
+            if "permissions" in answer and not self.server.rules.may_push:
+                answer["permissions"] = dict.fromkeys(answer["permissions"], False)
             stored = self.server.assets.get(answer.get("id", 0)) if "browser_download_url" in answer else None
             if stored:
                 digest = f"sha256:{stored.sha256}" if self.server.rules.digests and stored.complete else None
@@ -389,8 +456,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _json(self, status: int, answer: Any, headers: Mapping[str, str] | None = None) -> None:
         content = b"" if answer is None else json.dumps(answer).encode()
+        self._send(status, content, {"Content-Type": "application/json; charset=utf-8", **(headers or {})})
+
+    def _send(self, status: int, content: bytes, headers: Mapping[str, str]) -> None:
         self.send_response(status)
-        for name, value in {"Content-Type": "application/json; charset=utf-8", **(headers or {})}.items():
+        for name, value in headers.items():
             if name.lower() not in _DROPPED:
                 self.send_header(name, value)
         self.send_header("Content-Length", str(len(content)))
