@@ -1,9 +1,7 @@
 """A wheel goes to an index once, is what is there afterwards, and nothing is sent that the index would not take."""
 
 import shutil
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -15,7 +13,18 @@ from release.progress import Progress
 from release.publish.index import MAXIMUM_SIZE, PYPI, Index, Indexed, publish_to_index
 from release.retry import Retry
 from tests.publish.conftest import Impatient
-from tests.services.index import PASSWORD, USER, start_devpi, start_pypiserver
+from tests.services.index import (
+    FAULTS,
+    JOB_IDENTITY,
+    MINTED,
+    PASSWORD,
+    REQUEST_TOKEN,
+    USER,
+    Front,
+    start_devpi,
+    start_front,
+    start_pypiserver,
+)
 
 
 @pytest.fixture(scope="module", params=["pypiserver", "devpi"])
@@ -25,12 +34,36 @@ def index(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         yield running
 
 
+@pytest.fixture(scope="module")
+def running_front(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Front]:
+    folder = tmp_path_factory.mktemp("front")
+    with start_pypiserver(folder) as pypiserver, start_front(pypiserver, folder) as front:
+        yield front
+
+
+@pytest.fixture
+def front(running_front: Front) -> Front:
+    running_front.trusted = True
+    running_front.forget()
+    return running_front
+
+
 @pytest.fixture
 def folder(sample_package: Package, tmp_path: Path) -> Path:
     folder = tmp_path / "dist"
     folder.mkdir()
     shutil.copy(sample_package.wheel, folder)
     return folder
+
+
+@pytest.fixture
+def pypi(front: Front, monkeypatch: pytest.MonkeyPatch) -> Front:
+    """PyPI, for a job without a token that may ask for an identity."""
+    for name, value in front.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("TWINE_USERNAME")
+    monkeypatch.setenv("TWINE_PASSWORD", "")  # as a secret that is not set
+    return front
 
 
 @pytest.fixture(autouse=True)
@@ -70,6 +103,30 @@ def test_a_wrong_token(index: Index, folder: Path, monkeypatch: pytest.MonkeyPat
     with pytest.raises(BrokenEnvironment, match="refuses the token") as caught:
         publish(folder, index)
     assert "secret" not in str(caught.value) + caught.value.remedy
+
+
+def test_an_index_that_tells_the_token_again(front: Front, folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    renamed(folder, "2.2.0")
+    front.forget({3: "400"})
+    with pytest.raises(Finding, match=rf"refuses exprc.*{USER}:\*\*\*") as caught:
+        publish(folder, front.index)
+    assert PASSWORD not in str(caught.value) + "".join(capfd.readouterr())
+
+
+def test_a_token_for_nobody_who_listens(monkeypatch: pytest.MonkeyPatch, front: Front, folder: Path) -> None:
+    with pytest.raises(WrongUsage, match="is not https"):
+        Index(upload="http://example.com/legacy/", simple="https://example.com/simple/")
+    elsewhere = Index(upload="http://example.com/legacy/", simple="http://example.com/simple/")
+    with pytest.raises(WrongUsage, match="neither https nor on this machine"):
+        publish(folder, elsewhere)
+    with pytest.raises(WrongUsage, match="a password in it") as caught:
+        Index(upload=f"https://someone:{PASSWORD}@example.com/", simple="https://example.com/simple/")
+    assert PASSWORD not in str(caught.value) + caught.value.remedy
+    # A program of twine's name in the folder that we are called from would see it too.
+    (folder / "twine.py").write_text("raise SystemExit('mine')")
+    monkeypatch.chdir(folder)
+    renamed(folder, "2.1.0")
+    assert publish(folder, front.index).outcome == "published"
 
 
 def test_a_dry_run_sends_nothing(index: Index, folder: Path, tmp_path: Path) -> None:
@@ -139,23 +196,85 @@ def test_an_index_that_is_down(folder: Path) -> None:
         publish(folder, index)
 
 
-def test_an_index_that_stumbles(folder: Path, tmp_path: Path) -> None:
-    answers = [503, 502, 200]
+@pytest.mark.parametrize("fault", FAULTS)
+def test_whatever_goes_wrong_the_wheel_is_there_once(front: Front, folder: Path, fault: str) -> None:
+    wheel = renamed(folder, f"5.0.{FAULTS.index(fault)}")
+    at = (1, 3, 6, 8) if fault == "half" else (1, 3, 5, 8, 10)  # the answer to what is sent has no halves
+    page, file = "GET /simple/exprc/", f"GET /packages/{wheel.name}"
+    # Each request goes wrong at least once: what is read before, what is sent, and both that are read back.
+    front.forget(dict.fromkeys(at, fault))
+    done = publish(folder, front.index)
+    assert done.outcome == "published"
+    assert front.seen[:5] == [page, page, page, page, "POST /"] and front.seen[-1] == file
+    assert front.seen.count("POST /") == (2 if fault in ("503", "429", "reset") else 1)
+    assert len(front.seen) > at[-1]
+    front.forget()
+    assert publish(folder, front.index).outcome == "was there"
+    assert front.seen == [page]
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(answers.pop(0))
-            self.send_header("Content-Type", "text/html")
-            self.end_headers()
-            self.wfile.write(b"<!DOCTYPE html><html><body></body></html>")
 
-        def log_message(self, *arguments: object) -> None:
-            """Say nothing."""
+def test_an_index_that_stays_down_is_said_so(front: Front, folder: Path) -> None:
+    renamed(folder, "6.0.0")
+    front.forget(dict.fromkeys(range(1, 20), "503"))
+    with pytest.raises(BrokenEnvironment, match="answered 503, 8 times"):
+        publish(folder, front.index)
+    assert not [request for request in front.seen if request.startswith("POST")]
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as serving:
-        threading.Thread(target=serving.serve_forever, daemon=True).start()
-        url = f"http://127.0.0.1:{serving.server_port}/"
-        done = publish(folder, Index(upload=url, simple=url), dry_run=tmp_path / "out")
-        serving.shutdown()
-    assert done.outcome == "dry run"
-    assert answers == []
+
+def test_another_run_that_was_faster(front: Front, folder: Path) -> None:
+    wheel = renamed(folder, "7.0.0")
+    publish(folder, front.index)
+    # It looks twice and the page is an old one; then the index has the file.
+    front.forget({1: "404", 2: "404"})
+    assert publish(folder, front.index).outcome == "was there"
+    wheel.write_bytes(wheel.read_bytes()[:-2] + b"\x01\x00#")
+    front.forget({1: "404", 2: "404"})
+    with pytest.raises(Finding, match="has another"):
+        publish(folder, front.index)
+    assert front.seen.count("POST /") == 1
+
+
+def test_what_is_served_is_looked_at_and_not_only_its_digest(front: Front, folder: Path) -> None:
+    renamed(folder, "8.0.0")
+    front.forget({5: "other bytes"})
+    with pytest.raises(Finding, match="has another exprc"):
+        publish(folder, front.index)
+
+
+def test_an_index_that_gives_nothing_to_read(front: Front, folder: Path) -> None:
+    front.forget({1: "403"})
+    with pytest.raises(BrokenEnvironment, match="answered 403"):
+        publish(folder, front.index)
+
+
+def test_a_trusted_publisher_needs_no_token(pypi: Front, folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    wheel = renamed(folder, "9.0.0")
+    done = publish(folder, PYPI)
+    assert (done.outcome, done.url) == ("published", f"https://pypi.org/packages/{wheel.name}")
+    assert "POST /_/oidc/mint-token" in pypi.seen and "POST /legacy/" in pypi.seen
+    assert publish(folder, PYPI).outcome == "was there"
+    said = "".join(capfd.readouterr())
+    assert not [secret for secret in (REQUEST_TOKEN, JOB_IDENTITY, MINTED) if secret in said]
+
+
+def test_a_job_that_is_no_trusted_publisher(pypi: Front, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    renamed(folder, "9.1.0")
+    pypi.trusted = False
+    with pytest.raises(BrokenEnvironment, match=r"trusted publisher \(.*no corresponding publisher") as caught:
+        publish(folder, PYPI)
+    assert not [secret for secret in (REQUEST_TOKEN, JOB_IDENTITY) if secret in str(caught.value)]
+    assert "POST /legacy/" not in pypi.seen
+    # The identity is for PyPI, and nobody else knows what to do with it.
+    with pytest.raises(BrokenEnvironment, match="TWINE_PASSWORD is not set"):
+        publish(folder, pypi.index)
+    monkeypatch.delenv("ACTIONS_ID_TOKEN_REQUEST_TOKEN")
+    with pytest.raises(BrokenEnvironment, match="this is no trusted publisher"):
+        publish(folder, PYPI)
+
+
+def test_a_wrong_token_for_pypi(pypi: Front, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    renamed(folder, "9.2.0")
+    monkeypatch.setenv("TWINE_PASSWORD", "wrong-and-secret")
+    with pytest.raises(BrokenEnvironment, match="refuses the token") as caught:
+        publish(folder, PYPI)
+    assert "secret" not in str(caught.value) + caught.value.remedy
