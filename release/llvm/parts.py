@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from release.artifacts import Artifact, replacing, sha256_of, write_atomically
+from release.artifacts import replacing, write_atomically
 from release.errors import Finding
+from release.llvm.store import ARCHIVE
 
 if TYPE_CHECKING:
     from hashlib import _Hash as Hash
@@ -28,7 +30,7 @@ class Part(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: Annotated[str, StringConstraints(pattern=r"^llvm\.tar\.zst\.\d{3}$")]
+    name: Annotated[str, StringConstraints(pattern=rf"^{re.escape(ARCHIVE)}\.\d{{3}}$")]
     size: _Size
     sha256: _Digest
 
@@ -46,19 +48,23 @@ class PartsIndex(BaseModel):
 
 
 def split(archive: Path, folder: Path, *, key: str, part_size: int = PART_SIZE) -> PartsIndex:
-    """Write the parts of a packed LLVM and their index into ``folder``; the same bytes for the same archive."""
+    """Write the parts of a packed LLVM and their index into ``folder``; the same bytes for the same archive.
+
+    ``part_size`` is in bytes. Raises Finding for an archive with nothing in it.
+    """
+    whole = hashlib.sha256()
     parts: list[Part] = []
+    left = size = archive.stat().st_size
     with archive.open("rb") as file:
-        left = archive.stat().st_size
         while left > 0:
-            path = folder / f"llvm.tar.zst.{len(parts):03}"
-            size = min(left, part_size)
+            digest, path = hashlib.sha256(), folder / f"{ARCHIVE}.{len(parts):03}"
             with replacing(path) as temporary, temporary.open("wb") as part:
-                _copy(file, part, size)
-            artifact = Artifact.of(path)
-            parts.append(Part(name=artifact.name, size=artifact.size, sha256=artifact.sha256))
-            left -= size
-    index = PartsIndex(key=key, size=archive.stat().st_size, sha256=sha256_of(archive), parts=tuple(parts))
+                copied = _copy(file, part, min(left, part_size), digest, whole)
+            parts.append(Part(name=path.name, size=copied, sha256=digest.hexdigest()))
+            left -= copied
+    if not parts:
+        raise _refusal("there are none of an empty archive")
+    index = PartsIndex(key=key, size=size, sha256=whole.hexdigest(), parts=tuple(parts))
     write_atomically(folder / INDEX, index.model_dump_json(indent=2) + "\n")
     return index
 
@@ -82,24 +88,25 @@ def join(folder: Path, archive: Path, *, key: str) -> None:
 
 
 def _append(path: Path, part: Part, file: BinaryIO, whole: Hash) -> None:
-    digest, size = hashlib.sha256(), 0
-    try:
-        with path.open("rb") as source:
-            while chunk := source.read(_CHUNK):
-                size += len(chunk)
-                digest.update(chunk)
-                whole.update(chunk)
-                file.write(chunk)
-    except OSError as error:
-        raise _refusal(f"{part.name} is not there") from error
-    if (size, digest.hexdigest()) != (part.size, part.sha256):
+    if not path.is_file():
+        raise _refusal(f"{part.name} is not there")
+    digest = hashlib.sha256()
+    with path.open("rb") as source:
+        copied = _copy(source, file, part.size, digest, whole)
+    size = path.stat().st_size
+    if (copied, size, digest.hexdigest()) != (part.size, part.size, part.sha256):
         raise _refusal(f"{part.name} has {size:,} bytes that are not the {part.size:,} that were written")
 
 
-def _copy(source: BinaryIO, target: BinaryIO, size: int) -> None:
-    while size > 0 and (chunk := source.read(min(size, _CHUNK))):
+def _copy(source: BinaryIO, target: BinaryIO, size: int, *digests: Hash) -> int:
+    """Copy at most ``size`` bytes, digest them on the way, and return how many there were."""
+    copied = 0
+    while chunk := source.read(min(size - copied, _CHUNK)):
         target.write(chunk)
-        size -= len(chunk)
+        for digest in digests:
+            digest.update(chunk)
+        copied += len(chunk)
+    return copied
 
 
 def _read(folder: Path) -> PartsIndex:

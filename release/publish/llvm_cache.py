@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from release.artifacts import replacing_folder, sha256_of, write_atomically
-from release.errors import Problem, WrongUsage
-from release.llvm.parts import PART_SIZE, join, split
+from release.errors import Finding, Problem, WrongUsage
+from release.llvm.parts import INDEX, PART_SIZE, join, split
 from release.llvm.store import ARCHIVE, DIGEST, DirectoryStore
 from release.manifest.checksums import NAME as CHECKSUMS
 from release.manifest.checksums import checksums
@@ -22,7 +22,7 @@ from release.trust.model import Identity
 from release.trust.root import TrustRoot
 from release.trust.signatures import verify_signatures
 
-_MAXIMUM = 8 << 30
+_MAXIMUM = 8 << 30  # bytes of a release that we begin to fetch; a packed LLVM has a fiftieth of that
 _KEY_DIGITS = 16
 
 
@@ -34,15 +34,23 @@ def tag_of(key: str) -> str:
 def lay_out(store: DirectoryStore, key: str, folder: Path, *, part_size: int = PART_SIZE) -> None:
     """Make a release folder of the kept LLVM of ``key``: its parts, their index, and SHA256SUMS.
 
-    Raises WrongUsage when none is kept.
+    Raises WrongUsage when none is kept, and for a ``folder`` that holds anything else; Finding for one that is not
+    what was kept.
     """
-    archive = store.entry(key) / ARCHIVE
-    if not archive.is_file():
+    entry = store.entry(key)
+    if not (entry / ARCHIVE).is_file():
         raise WrongUsage(
             f"No LLVM is kept under {key[:12]}.", remedy="Run `triton-wasm llvm` first, with the same pin set."
         )
+    if folder.exists() and not _is_ours(folder):
+        raise WrongUsage(f"{folder} holds more than a packed LLVM.", remedy="Give --out an empty or a new folder.")
     with replacing_folder(folder) as temporary:
-        split(archive, temporary, key=key, part_size=part_size)
+        index = split(entry / ARCHIVE, temporary, key=key, part_size=part_size)
+        if index.sha256 != _recorded(entry):
+            raise Finding(
+                f"The LLVM that is kept under {key[:12]} is not the one that was written.",
+                remedy="Run `triton-wasm llvm --force`, which builds and keeps it again.",
+            )
         write_atomically(temporary / CHECKSUMS, checksums(temporary))
 
 
@@ -66,8 +74,8 @@ class ReleasedLLVMs:
         if self.kept.get(key, into):
             return True
         try:
-            self._fetch(key)
-        except Problem as problem:
+            self._fetch(key, into.parent)
+        except (OSError, Problem) as problem:
             self.progress.note(f"  There is no released LLVM {key[:12]} to use: {problem}")
             return False
         return self.kept.get(key, into)
@@ -76,8 +84,10 @@ class ReleasedLLVMs:
         """Keep ``folder``; publishing it is somebody else's decision."""
         self.kept.put(key, folder)
 
-    def _fetch(self, key: str) -> None:
-        with tempfile.TemporaryDirectory(dir=_made(self.kept.folder)) as temporary:
+    def _fetch(self, key: str, beside: Path) -> None:
+        """Fetch into a folder beside where it is going to be: there it is swept away after a run that was killed."""
+        beside.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".released.", suffix=".part", dir=beside) as temporary:
             fetched = fetch_release(
                 f"{self.place}{tag_of(key)}" if self.place else tag_of(key),
                 Path(temporary) / "release",
@@ -92,6 +102,13 @@ class ReleasedLLVMs:
                 write_atomically(entry / DIGEST, f"{sha256_of(entry / ARCHIVE)}  {ARCHIVE}\n")
 
 
-def _made(folder: Path) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+def _is_ours(folder: Path) -> bool:
+    return folder.is_dir() and ((folder / INDEX).is_file() or not any(folder.iterdir()))
+
+
+def _recorded(entry: Path) -> str:
+    """Return the digest that was kept with an archive, or nothing for one that cannot be read."""
+    try:
+        return (entry / DIGEST).read_text(encoding="ascii").partition(" ")[0]
+    except (OSError, UnicodeDecodeError):
+        return ""

@@ -8,7 +8,8 @@ import pytest
 
 from release.artifacts import sha256_of
 from release.errors import Finding
-from release.llvm.parts import INDEX, join, split
+from release.llvm.parts import INDEX, PART_SIZE, join, split
+from release.publish.plan import MAXIMUM_SIZE
 
 KEY = "a1" * 32
 
@@ -35,6 +36,17 @@ def test_the_same_archive_gives_the_same_parts(parts: Path, tmp_path: Path) -> N
     assert {p.name: sha256_of(p) for p in parts.iterdir()} == {p.name: sha256_of(p) for p in again.iterdir()}
 
 
+def test_an_empty_archive_has_no_parts(tmp_path: Path) -> None:
+    (tmp_path / "empty").touch()
+    with pytest.raises(Finding, match="empty archive"):
+        split(tmp_path / "empty", tmp_path, key=KEY)
+    assert not (tmp_path / INDEX).exists()
+
+
+def test_a_release_holds_such_parts() -> None:
+    assert PART_SIZE <= MAXIMUM_SIZE < 2 << 30
+
+
 def swap(folder: Path) -> None:
     first, second = folder / "llvm.tar.zst.000", folder / "llvm.tar.zst.001"
     held = first.read_bytes()
@@ -45,6 +57,12 @@ def swap(folder: Path) -> None:
 def reorder(folder: Path) -> None:
     index = json.loads((folder / INDEX).read_text())
     index["parts"].reverse()
+    (folder / INDEX).write_text(json.dumps(index))
+
+
+def repeat(folder: Path) -> None:
+    index = json.loads((folder / INDEX).read_text())
+    index["parts"].append(index["parts"][0])
     (folder / INDEX).write_text(json.dumps(index))
 
 
@@ -59,8 +77,10 @@ def outside(folder: Path) -> None:
     [
         (lambda f: (f / "llvm.tar.zst.001").unlink(), r"llvm\.tar\.zst\.001 is not there"),
         (lambda f: (f / "llvm.tar.zst.002").write_bytes(b"short"), "5 bytes that are not the 2,496"),
+        (lambda f: (f / "llvm.tar.zst.000").open("ab").write(b"more"), "4,004 bytes that are not the 4,000"),
         (swap, r"llvm\.tar\.zst\.000 has 4,000 bytes that are not"),
         (reorder, "not the archive that was split"),
+        (repeat, "not the archive that was split"),
         (outside, "cannot be read"),
         (lambda f: (f / INDEX).write_text("{}"), "cannot be read"),
         (lambda f: (f / INDEX).unlink(), "cannot be read"),
