@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING
 from pydantic import TypeAdapter
 
 import release
+from release import assembly
 from release.artifacts import Artifact, replacing_folder, sha256_of, sha256_of_tree, write_atomically
 from release.check.cases import load_cases
-from release.check.junit import to_junit
 from release.check.node import check_package
 from release.errors import Finding, WrongUsage
 from release.manifest.checksums import NAME as CHECKSUMS
-from release.manifest.checksums import checksums, verify
+from release.manifest.checksums import verify
 from release.manifest.models import CasesReport, Manifest, SizesReport, StageRecord, to_json
-from release.manifest.reports import assets, cases_report, toolchain_record, variant_sizes
-from release.manifest.summary import summary
+from release.manifest.reports import assets, toolchain_record, variant_sizes
 from release.module.audit import audit
 from release.module.ladder import choose, climb
 from release.module.model import AuditReport, Rung, SideModule
@@ -32,10 +31,9 @@ from release.pins.model import PinSet, Profile, Variant
 from release.places import CHECKOUT
 from release.products import Linked, Packed, Product
 from release.progress import Progress
-from release.stage import RECORD, Stages, recipe
+from release.stage import RECORD, Stage, Stages, recipe
 from release.toolchain import prepare
 from release.toolchain.model import Toolchain
-from release.trust.model import SBOM
 
 # What only some commands need is imported where it is used: an unchanged release takes no longer than Python's start.
 if TYPE_CHECKING:
@@ -44,7 +42,8 @@ if TYPE_CHECKING:
     from release.package.recipe import Difference
 
 _RUNG = TypeAdapter(Rung)
-_RELEASE = "release"
+_CHECK, _PREPARED, _RELEASE = "check", "prepared", "release"
+_LATER = (_CHECK, _PREPARED, _RELEASE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,10 +118,13 @@ class Pipeline:
 
     def check(self, toolchain: Toolchain, package: Package) -> CasesReport:
         """Run every case with every loader in fresh Node processes. Raises Finding when one fails."""
+        return assembly.read_check(self._check(toolchain, package).folder)
+
+    def _check(self, toolchain: Toolchain, package: Package) -> Stage:
         digests = {path.name: sha256_of(path) for path in (package.wheel, package.zip, package.lock)}
         cases = self._product.cases(self._stages)
-        stage = self._stages.run(
-            "check",
+        return self._stages.run(
+            _CHECK,
             inputs={
                 "package": digests,
                 "cases": sha256_of_tree(cases),
@@ -132,7 +134,6 @@ class Pipeline:
             },
             build=partial(self._check_into, cases=cases, toolchain=toolchain, package=package, digests=digests),
         )
-        return CasesReport.model_validate_json((stage.folder / "tests.json").read_text())
 
     def compare(self, choice: OracleChoice, toolchain: Toolchain) -> OracleReport:
         """Compare what the checked cases wrote with an oracle's texts. Raises Finding for an unexplained difference."""
@@ -184,16 +185,11 @@ class Pipeline:
         dist = stage.folder / "dist"
         return compare(package, BuiltRecipe(wheel=next(dist.glob("*.whl")), lock=dist / package.lock.name))
 
-    def release(self, out: Path, *, oracle: OracleChoice | None = None) -> Manifest:
-        """Run everything and put the assets, the reports and their checksums into ``out``; compare with ``oracle``."""
-        _refuse_foreign(out)
-        toolchain = self.toolchain()
-        module = self.module(toolchain)
-        package = self.package(toolchain, module)
-        tests = self.check(toolchain, package)
-        compared = self.compare(oracle, toolchain) if oracle else None
+    def prepare(self, toolchain: Toolchain, module: SideModule, package: Package) -> Stage:
+        """Lay the package out with its reports and cases: all that checking it and releasing it take."""
+        cases = self._product.cases(self._stages)
         contents = self._pack(module).contents
-        released = [Artifact.of(path) for path in (package.wheel, package.zip, package.lock)]
+        released = assets([Artifact.of(path) for path in (package.wheel, package.zip, package.lock)])
         variants = variant_sizes(module.ladder, module.variant)
         origins = self._product.origins()
         manifest = Manifest(
@@ -209,40 +205,50 @@ class Pipeline:
             variant=module.variant,
             why=module.why,
             ladder=variants,
-            assets=assets(released),
+            assets=released,
             stages=tuple(
                 StageRecord.model_validate(stage, from_attributes=True)
                 for stage in self._stages.done
-                if stage.name != _RELEASE  # of an earlier call: it holds this very record
+                if stage.name not in _LATER  # of an earlier call
             ),
         )
-        sizes = SizesReport(module=module.path.name, why=module.why, variants=variants, assets=assets(released))
+        sizes = SizesReport(module=module.path.name, why=module.why, variants=variants, assets=released)
+        return self._stages.run(
+            _PREPARED,
+            inputs={
+                "manifest": manifest.model_dump(mode="json"),
+                "cases": sha256_of_tree(cases),
+                "recipe": recipe("manifest", "trust/sbom.py", "assembly.py"),
+            },
+            build=lambda folder: assembly.prepare(package, manifest, sizes, cases, folder),
+        )
 
-        def assemble(folder: Path) -> None:
-            from release.trust.sbom import sbom
+    def release(self, out: Path, *, oracle: OracleChoice | None = None) -> Manifest:
+        """Run everything and put the assets, the reports and their checksums into ``out``; compare with ``oracle``."""
+        _refuse_foreign(out)
+        toolchain = self.toolchain()
+        module = self.module(toolchain)
+        package = self.package(toolchain, module)
+        prepared = self.prepare(toolchain, module, package)
+        checked = self._check(toolchain, package)
+        more: dict[str, str] = {}
+        if oracle:
+            from release.check.oracle.markdown import to_markdown
 
-            for path in (package.wheel, package.zip, package.lock, self._request.work / "check" / "tests.xml"):
-                shutil.copyfile(path, folder / path.name)
-            write_atomically(folder / "manifest.json", to_json(manifest))
-            write_atomically(folder / "sizes.json", to_json(sizes))
-            write_atomically(folder / "tests.json", to_json(tests))
-            if compared:
-                from release.check.oracle.markdown import to_markdown
-
-                write_atomically(folder / "oracle.json", to_json(compared))
-                write_atomically(folder / "oracle.md", to_markdown(compared))
-            write_atomically(folder / "SUMMARY.md", summary(manifest, tests))
-            write_atomically(folder / SBOM, sbom(manifest, package.wheel))
-            write_atomically(folder / CHECKSUMS, checksums(folder))
-
-        inputs = {
-            "manifest": manifest.model_dump(mode="json"),
-            "oracle": compared.model_dump(mode="json") if compared else None,
-            "recipe": recipe("manifest", "trust/sbom.py"),
-        }
-        stage = self._stages.run(_RELEASE, inputs=inputs, build=assemble)
+            compared = self.compare(oracle, toolchain)
+            more = {"oracle.json": to_json(compared), "oracle.md": to_markdown(compared)}
+        stage = self._stages.run(
+            _RELEASE,
+            inputs={
+                "prepared": sha256_of_tree(prepared.folder),
+                "checked": sha256_of(checked.folder / assembly.TESTS),
+                "more": more,
+                "recipe": recipe("manifest", "assembly.py"),
+            },
+            build=lambda folder: assembly.assemble(prepared.folder, [checked.folder], folder, more=more),
+        )
         _mirror(stage.folder, out)
-        return manifest
+        return assembly.read_manifest(prepared.folder)
 
     def _pack(self, module: SideModule) -> Packed:
         if self._packed is None or self._packed.contents.module != module.path:
@@ -305,23 +311,14 @@ class Pipeline:
             progress=self._progress,
             expected_sha256=digests,
         )
-        write_atomically(folder / "tests.json", to_json(cases_report(report)))
-        write_atomically(folder / "tests.xml", to_junit(report))
-        if any(result.files for result in report.results):
-            from release.check.oracle.texts import TEXTS, gather
-
-            gather(folder / "files", "wheel", folder / TEXTS)
-        if report.passed:
+        cases_found = assembly.write_check(report, digests[package.wheel.name], folder)
+        if cases_found.passed:
             return
         # A failed check is not a finished stage: it runs again next time. Its report is kept beside.
-        with replacing_folder(self._request.work / "failed-check") as kept:
+        failed = self._request.work / "failed-check"
+        with replacing_folder(failed) as kept:
             shutil.copytree(folder, kept, dirs_exist_ok=True)
-        failed = [result for result in report.results if not result.passed]
-        first = f"{failed[0].name} ({failed[0].loader}): {failed[0].message}" if failed else "there is no case"
-        raise Finding(
-            f"{len(failed)} of {len(report.results)} checks failed; the first is {first}",
-            remedy=f"Read {self._request.work / 'failed-check'}.",
-        )
+        assembly.require_passed(cases_found, failed)
 
 
 def _discard(_: object) -> None:

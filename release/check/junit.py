@@ -21,18 +21,35 @@ def to_junit(report: CheckReport) -> str:
     root = ElementTree.Element("testsuites", {"name": "check", **_counts(report.results, report.seconds)})
     for loader, results in groupby(report.results, key=lambda result: result.loader):
         root.append(_suite(loader, list(results), report))
-    ElementTree.indent(root)
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n'
+    return _document(root)
+
+
+def merge(documents: Sequence[str]) -> str:
+    """Return one document with the suites of several that ``to_junit`` has written."""
+    roots = [ElementTree.fromstring(document) for document in documents]  # noqa: S314 - our own
+    whole = ElementTree.Element("testsuites", {"name": "check"})
+    for count in ("tests", "failures", "errors"):
+        whole.set(count, str(sum(int(root.get(count, "0")) for root in roots)))
+    whole.set("time", f"{sum(float(root.get('time', '0')) for root in roots):.3f}")
+    whole.extend(suite for root in roots for suite in root)
+    return _document(whole)
 
 
 def _suite(loader: str, results: Sequence[CaseResult], report: CheckReport) -> ElementTree.Element:
     seconds = sum(result.load_seconds + result.run_seconds for result in results)
-    suite = ElementTree.Element("testsuite", {"name": loader, "skipped": "0", **_counts(results, seconds)})
+    suite = ElementTree.Element(
+        "testsuite", {"name": f"{report.where}, {loader}", "skipped": "0", **_counts(results, seconds)}
+    )
     properties = ElementTree.SubElement(suite, "properties")
-    for name, value in (("node", report.node_version), ("pyodide", report.pyodide_version)):
+    for name, value in (("runtime", report.runtime), ("pyodide", report.pyodide_version)):
         ElementTree.SubElement(properties, "property", name=name, value=_legal(value))
     suite.extend(_case(result) for result in results)
     return suite
+
+
+def _document(root: ElementTree.Element) -> str:
+    ElementTree.indent(root)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n'
 
 
 def _case(result: CaseResult) -> ElementTree.Element:

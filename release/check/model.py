@@ -5,10 +5,30 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol
 
 type Loader = Literal["wheel", "zip", "lock"]
 """How the package gets into Pyodide: ``loadPackage(wheel)``, ``unpackArchive(zip)``, or by name from the lock file."""
+
+
+type Where = Literal["node", "chromium-worker", "chromium-main"]
+"""What runs the package: Node, or a browser in a worker or on the main thread of a page."""
+
+
+class Runtime(Protocol):
+    """What a package is loaded by: a Node, and the unpacked npm package of a Pyodide."""
+
+    @property
+    def node(self) -> Path:
+        """Where Node is."""
+
+    @property
+    def node_version(self) -> str:
+        """Its version, such as ``24.19.0``."""
+
+    @property
+    def pyodide(self) -> Path:
+        """The folder of Pyodide."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,10 +65,11 @@ class CaseResult:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckReport:
-    """All results, and the runtime they were made with."""
+    """All results, and what they were made in: ``runtime`` has the version, such as ``Node 24.19.0``."""
 
     results: tuple[CaseResult, ...]
-    node_version: str
+    where: Where
+    runtime: str
     pyodide_version: str
     seconds: float
 

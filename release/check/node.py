@@ -12,11 +12,10 @@ from pathlib import Path
 
 from release.artifacts import sha256_of
 from release.check.attempt import Attempt, Setup
-from release.check.model import Case, CaseResult, CheckReport, Loader
+from release.check.model import Case, CaseResult, CheckReport, Loader, Runtime
 from release.errors import BrokenEnvironment, WrongUsage
 from release.package.model import Package
 from release.progress import Progress
-from release.toolchain.model import Toolchain
 
 _TICK_SECONDS = 0.1
 _MOST_AT_ONCE = 4
@@ -28,7 +27,7 @@ def check_package(
     *,
     loaders: Sequence[Loader] = ("wheel", "zip", "lock"),
     imports: Sequence[str],
-    toolchain: Toolchain,
+    toolchain: Runtime,
     keep: Path,
     progress: Progress,
     expected_sha256: Mapping[str, str] | None = None,
@@ -55,7 +54,8 @@ def check_package(
     attempts = [Attempt(case, loader, setup, folder=keep / loader / case.name) for loader in loaders for case in cases]
     return CheckReport(
         results=tuple(_run_all(attempts, at_once or _default_at_once(), progress)),
-        node_version=toolchain.node_version,
+        where="node",
+        runtime=f"Node {toolchain.node_version}",
         pyodide_version=version,
         seconds=round(time.monotonic() - started, 3),
     )

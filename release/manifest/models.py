@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from release.check.model import Where
 from release.check.oracle.model import OracleReport
 from release.pins.model import PinSet, Profile, Variant
 
@@ -79,15 +80,34 @@ class CaseReport(_Record):
     peak_memory: Count
 
 
-class CasesReport(_Record):
-    """``tests.json``: every case, and the runtime it ran in."""
+class RunReport(_Record):
+    """Every case in one runtime, such as ``Node 24.19.0``; ``package`` is the digest of the wheel that was loaded."""
 
-    schema_version: Literal[1] = 1
-    passed: bool
-    node: str
+    package: Sha256
+    where: Where
+    runtime: str
     pyodide: str
+    passed: bool
     seconds: Seconds
     cases: tuple[CaseReport, ...]
+
+
+class CasesReport(_Record):
+    """``tests.json``: every case in every runtime."""
+
+    schema_version: Literal[2] = 2
+    passed: bool
+    runs: tuple[RunReport, ...]
+
+    @property
+    def cases(self) -> tuple[CaseReport, ...]:
+        """All cases of all runs."""
+        return tuple(case for run in self.runs for case in run.cases)
+
+    @property
+    def runtimes(self) -> str:
+        """Name the runtimes for people."""
+        return " and ".join(run.runtime for run in self.runs)
 
 
 class ToolchainRecord(_Record):

@@ -6,20 +6,23 @@ from collections.abc import Sequence
 
 from release.artifacts import Artifact
 from release.check.model import CheckReport
-from release.manifest.models import Asset, AuditRule, CaseReport, CasesReport, ToolchainRecord, VariantSizes
+from release.manifest.models import Asset, AuditRule, CaseReport, CasesReport, RunReport, ToolchainRecord, VariantSizes
 from release.module.model import Rung
 from release.toolchain.model import Toolchain
 
 
-def cases_report(report: CheckReport) -> CasesReport:
-    """Return ``tests.json`` for a check."""
-    return CasesReport(
-        passed=report.passed,
-        node=report.node_version,
+def cases_report(report: CheckReport, package: str) -> CasesReport:
+    """Return ``tests.json`` for a check of the wheel with the digest ``package``."""
+    run = RunReport(
+        package=package,
+        where=report.where,
+        runtime=report.runtime,
         pyodide=report.pyodide_version,
+        passed=report.passed,
         seconds=report.seconds,
         cases=tuple(CaseReport.model_validate(result, from_attributes=True) for result in report.results),
     )
+    return CasesReport(passed=run.passed, runs=(run,))
 
 
 def variant_sizes(ladder: Sequence[Rung], chosen: str) -> tuple[VariantSizes, ...]:

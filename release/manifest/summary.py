@@ -18,8 +18,12 @@ def summary(manifest: Manifest, tests: CasesReport) -> str:
         *(f"**Accepted mismatch:** {mismatch.rstrip('.')}." for mismatch in (*tools.mismatches, *manifest.accepted)),
         *_sources(manifest),
         "",
-        f"{passed} of {len(tests.cases)} checks passed in {tests.seconds:.1f} s "
-        f"(Node {tests.node}, Pyodide {tests.pyodide}).",
+        f"{passed} of {len(tests.cases)} checks passed:",
+        *(
+            f"- {run.runtime}, Pyodide {run.pyodide}: {sum(case.passed for case in run.cases)} of {len(run.cases)} "
+            f"in {run.seconds:.1f} s"
+            for run in tests.runs
+        ),
         "",
         f"Released variant: `{manifest.variant}`, because {manifest.why}.",
         "",

@@ -90,7 +90,7 @@ def _head(now: Told) -> Iterator[str]:
     yield ""
     yield f"- Pin set `{pins.name}`, profile `{manifest.profile.name}`, Emscripten {manifest.toolchain.emscripten}"
     yield f"- Module {_bytes(chosen.raw)}, {_bytes(chosen.brotli)} under brotli; variant `{chosen.variant}`"
-    yield f"- {passed} of {len(tests.cases)} checks passed in Node {tests.node}"
+    yield f"- {passed} of {len(tests.cases)} checks passed in {_text(tests.runtimes)}"
     if now.oracle:
         equal, whole = _equal(now.oracle), len(now.oracle.texts)
         yield f"- {equal} of {whole} texts are those of {_text(now.oracle.oracle)}, byte for byte"
@@ -200,7 +200,8 @@ def _names(these: Manifest, those: Manifest) -> list[str]:
 
 
 def _times(report: CasesReport) -> Mapping[str, float]:
-    return {case.name: case.run_seconds for case in report.cases if case.loader == "wheel"}
+    node = (case for run in report.runs if run.where == "node" for case in run.cases)
+    return {case.name: case.run_seconds for case in node if case.loader == "wheel"}
 
 
 def _equal(report: OracleReport) -> int:

@@ -51,6 +51,7 @@ def verify_release(folder: Path, *, identity: Identity, root: TrustRoot) -> Veri
     _check_assets(folder, manifest)
     _check_sbom(folder, packages)
     _check_package(folder, manifest)
+    _check_tested(tests, packages)
     return Verification(name=manifest.name, version=manifest.version, cases=len(tests.cases), signed=signed, root=root)
 
 
@@ -100,6 +101,12 @@ def _check_assets(folder: Path, manifest: Manifest) -> None:
         path = folder / asset.name
         if not path.is_file() or (path.stat().st_size, sha256_of(path)) != (asset.size, asset.sha256):
             raise Finding(f"The manifest names another {asset.name} than is here.", remedy=_REMEDY)
+
+
+def _check_tested(tests: CasesReport, packages: dict[str, str]) -> None:
+    for run in tests.runs:
+        if run.package not in packages.values():
+            raise Finding(f"What {run.runtime} has checked is another package than is here.", remedy=_REMEDY)
 
 
 def _check_sbom(folder: Path, packages: dict[str, str]) -> None:

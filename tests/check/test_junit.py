@@ -13,15 +13,18 @@ GOOD = CaseResult(
 
 
 def report(*results: CaseResult) -> CheckReport:
-    return CheckReport(results=results, node_version="v24.0.0", pyodide_version="315.0.0", seconds=3)
+    return CheckReport(results=results, where="node", runtime="Node 24.0.0", pyodide_version="315.0.0", seconds=3)
 
 
 def test_each_loader_is_a_suite() -> None:
     bad = replace(GOOD, loader="zip", passed=False, message='no "such" <key>', output="trace\n")
     wheel, zipped = parse(to_junit(report(GOOD, replace(GOOD, name="two"), bad)))
     assert [case.get("name") for case in wheel.iter("testcase")] == ["one", "two"]
-    assert (wheel.get("name"), wheel.get("time"), zipped.get("failures")) == ("wheel", "3.500", "1")
-    assert {p.get("name"): p.get("value") for p in wheel.iter("property")} == {"node": "v24.0.0", "pyodide": "315.0.0"}
+    assert (wheel.get("name"), wheel.get("time"), zipped.get("failures")) == ("node, wheel", "3.500", "1")
+    assert {p.get("name"): p.get("value") for p in wheel.iter("property")} == {
+        "runtime": "Node 24.0.0",
+        "pyodide": "315.0.0",
+    }
     (failure,) = zipped.iter("failure")
     assert failure.get("message") == failure.text == 'no "such" <key>'
     assert zipped.findtext("testcase/system-out") == "loaded in 1.500 s, peak memory 2000 bytes\ntrace\n"

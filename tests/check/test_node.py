@@ -74,7 +74,7 @@ def test_each_loader_loads_it(package: Package, case: Case, toolchain: Toolchain
     )
     assert report.passed, report
     assert [result.loader for result in report.results] == ["wheel", "zip", "lock"]
-    assert report.node_version == toolchain.node_version
+    assert report.runtime == f"Node {toolchain.node_version}"
     assert f'"version": "{report.pyodide_version}"' in (toolchain.pyodide / "package.json").read_text()
     kernel = b"def kernel(): return tiny.ANSWER\n"
     for result in report.results:

@@ -6,7 +6,7 @@ import pytest
 
 from release.errors import Finding, WrongUsage
 from release.manifest.checksums import checksums, verify
-from release.manifest.models import REPORTS, SCHEMAS, Asset, CasesReport, schema_of, to_json
+from release.manifest.models import REPORTS, SCHEMAS, Asset, CasesReport, RunReport, schema_of, to_json
 
 
 @pytest.mark.parametrize("name", REPORTS)
@@ -17,11 +17,20 @@ def test_the_schema_in_the_repository_is_the_model_s(name: str) -> None:
 
 
 def test_the_schema_refuses_what_the_model_refuses() -> None:
-    report = CasesReport(passed=True, node="24", pyodide="315", seconds=1.0, cases=())
+    run = RunReport(
+        package="0" * 64, where="node", runtime="Node 24", pyodide="315", passed=True, seconds=1.0, cases=()
+    )
+    report = CasesReport(passed=True, runs=(run,))
     validator = jsonschema.Draft202012Validator(schema_of("tests"))
     good = json.loads(to_json(report))
     validator.validate(good)
-    for spoilt in ({**good, "extra": 1}, {**good, "seconds": -1}, {**good, "schema_version": 2}):
+    (told,) = good["runs"]
+    for spoilt in (
+        {**good, "extra": 1},
+        {**good, "runs": [{**told, "seconds": -1}]},
+        {**good, "runs": [{**told, "where": "nowhere"}]},
+        {**good, "schema_version": 1},
+    ):
         with pytest.raises(jsonschema.ValidationError):
             validator.validate(spoilt)
         with pytest.raises(ValueError, match="validation error"):
