@@ -18,8 +18,8 @@ from types import FrameType
 import release
 from release import commands, publishing_commands
 from release.errors import INTERRUPTED, BrokenEnvironment, Problem
+from release.pins.load import DEFAULT as _PINS
 
-_PINS = "preview"  # the one that can be built anywhere
 _WORKFLOW = "release.yml"
 _NOBODY_READS = 141  # 128 + SIGPIPE, as shells have it
 _DISK = {errno.ENOSPC: "The disk is full", errno.EDQUOT: "The disk quota is used up", errno.EROFS: "It is read-only"}

@@ -55,21 +55,30 @@ def run_module(module: str, arguments: Sequence[str], *, development: bool = Fal
         cache = cache_folder()
         python = environment(cache, development=development)
     except Broken as problem:
-        print(f"bootstrap: {problem}\n  {problem.remedy}", file=sys.stderr)
-        sys.exit(_BROKEN_ENVIRONMENT)
+        _give_up(problem)
     except KeyboardInterrupt:
         sys.exit(_INTERRUPTED)
-    settings = {"TRITON_WASM_CACHE": str(cache)}
-    if not WRITABLE:
-        settings["PYTHONPYCACHEPREFIX"] = str(cache / "pycache")
     # -P: the folder we were called from is no place to import from.
-    os.execve(python, [str(python), "-P", "-m", module, *arguments], {**os.environ, **settings})  # noqa: S606
+    os.execve(python, [str(python), "-P", "-m", module, *arguments], {**os.environ, **_settings(cache)})  # noqa: S606
+
+
+def enter(script: str) -> None:
+    """Go on with ``script`` in the locked environment: return when this is its Python, else become it."""
+    if Path(sys.prefix) == _folder(cache_folder()):
+        return
+    try:
+        cache = cache_folder()
+        python = environment(cache, development=False)
+    except Broken as problem:
+        _give_up(problem)
+    except KeyboardInterrupt:
+        sys.exit(_INTERRUPTED)
+    os.execve(python, [str(python), script, *sys.argv[1:]], {**os.environ, **_settings(cache)})  # noqa: S606
 
 
 def environment(cache: Path, *, development: bool) -> Path:
     """Return the Python of an environment that holds what ``uv.lock`` says. Raises Broken."""
-    name = hashlib.sha256(str(CHECKOUT).encode()).hexdigest()[:12]
-    folder = CHECKOUT / ".venv" if WRITABLE else cache / "environments" / name
+    folder = _folder(cache)
     python, stamp = folder / "bin" / "python", folder / ".bootstrap"
     state = _state()
     # An environment for the tests holds all that a release needs.
@@ -188,6 +197,23 @@ def _lay_debian_python(folder: Path, python: Path) -> None:
             f"Debian's {_DEBIAN_PYTHON} does not run on this machine.",
             f"Install a Python {_PYTHON} and run this again.",
         )
+
+
+def _folder(cache: Path) -> Path:
+    name = hashlib.sha256(str(CHECKOUT).encode()).hexdigest()[:12]
+    return CHECKOUT / ".venv" if WRITABLE else cache / "environments" / name
+
+
+def _settings(cache: Path) -> dict[str, str]:
+    settings = {"TRITON_WASM_CACHE": str(cache)}
+    if not WRITABLE:
+        settings["PYTHONPYCACHEPREFIX"] = str(cache / "pycache")
+    return settings
+
+
+def _give_up(problem: Broken) -> NoReturn:
+    print(f"bootstrap: {problem}\n  {problem.remedy}", file=sys.stderr)
+    sys.exit(_BROKEN_ENVIRONMENT)
 
 
 def _state() -> str:

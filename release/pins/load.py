@@ -16,6 +16,9 @@ from release.toml import parse_toml
 PINS = CHECKOUT / "pins"
 """Where the pin sets of the project live; a name without a slash is looked up here."""
 
+DEFAULT = "preview"
+"""The pin set that is meant where none is named: the one that can be built anywhere."""
+
 _HELP = "docs/pins.md"
 
 

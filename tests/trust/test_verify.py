@@ -296,6 +296,7 @@ def test_signed_without_a_bill_of_materials(
         ("manifest.json", lambda m: m.pop("pins"), "breaks its schema at pins"),
         ("tests.json", lambda t: t.update(extra=1), "breaks its schema at extra"),
         ("tests.json", lambda t: t.update(passed=False), "have not passed"),
+        ("tests.json", lambda t: t["runs"][0].update(package="0" * 64), "has checked is another package"),
         ("manifest.json", lambda m: m["assets"][0].update(sha256="0" * 64), "names another"),
         (SBOM, lambda s: s.update(bomFormat="other"), "breaks its schema"),
     ],

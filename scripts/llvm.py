@@ -1,0 +1,29 @@
+#!/usr/bin/env python3
+"""Provide the LLVM libraries of a plan: as they are kept, as they were released, or built. PLAN is the plan.
+
+RELEASED_BY names a repository whose releases may have them. Outputs: built.
+"""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from scripts import bootstrap
+
+bootstrap.enter(__file__)
+
+from release import actions
+from release.places import cache_folder
+from release.plan import Plan
+from release.plan.steps import Machine, provide_llvm
+from release.progress import Progress
+
+
+def main() -> None:
+    """Provide them, and say what was reused."""
+    machine = Machine(cache=cache_folder(), progress=Progress())
+    reuse = provide_llvm(Plan.of_environment(), machine, released_by=actions.setting("RELEASED_BY", ""))
+    actions.summary(f"### LLVM\n\n{reuse}")
+
+
+actions.step(main)

@@ -1,0 +1,29 @@
+#!/usr/bin/env python3
+"""Sign the release folder of a plan as the job that this is. PLAN is the plan, TRUST_CONFIG another Sigstore."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from scripts import bootstrap
+
+bootstrap.enter(__file__)
+
+from release import actions
+from release.plan import Plan
+from release.progress import Progress
+from release.trust.sign import sign_release
+
+
+def main() -> None:
+    """Sign, and name the signer."""
+    config = actions.setting("TRUST_CONFIG", "")
+    signed = sign_release(
+        Path(Plan.of_environment().handovers.release.path),
+        progress=Progress(),
+        trust_config=Path(config) if config else None,
+    )
+    actions.summary(f"{len(signed.bundles)} files and the provenance are signed by `{signed.identity.subject}`.")
+
+
+actions.step(main)
