@@ -14,6 +14,7 @@ from scripts import bootstrap
 bootstrap.enter(__file__)
 
 from release import actions
+from release.errors import Finding
 from release.places import cache_folder
 from release.plan import Asked, make_plan
 from release.progress import Progress
@@ -24,6 +25,11 @@ def main() -> None:
     plan = make_plan(Asked.of_environment(), cache=cache_folder(), progress=Progress())
     actions.summary(plan.describe())
     actions.output("plan", plan.model_dump_json())
+    if plan.proposal and plan.proposal.blocked:
+        raise Finding(
+            plan.proposal.blocked,
+            remedy="Do that in the pin set or in the toolkit, and try again; the summary has the whole list.",
+        )
 
 
 actions.step(main)

@@ -1,5 +1,10 @@
 #!/usr/bin/env python3
-"""Sign the release folder of a plan as the job that this is. PLAN is the plan, TRUST_CONFIG another Sigstore."""
+"""Sign the release folder of a plan as the job that this is. PLAN is the plan.
+
+TRUST_CONFIG names another Sigstore than the public one.
+
+What a dry run signs it signs at Sigstore's staging instance.
+"""
 
 import sys
 from pathlib import Path
@@ -17,11 +22,12 @@ from release.trust.sign import sign_release
 
 def main() -> None:
     """Sign, and name the signer."""
-    config = actions.setting("TRUST_CONFIG", "")
+    plan, config = Plan.of_environment(), actions.setting("TRUST_CONFIG", "")
     signed = sign_release(
-        Path(Plan.of_environment().handovers.release.path),
+        Path(plan.handovers.release.path),
         progress=Progress(),
         trust_config=Path(config) if config else None,
+        staging=plan.publication.dry_run,
     )
     actions.summary(f"{len(signed.bundles)} files and the provenance are signed by `{signed.identity.subject}`.")
 

@@ -15,6 +15,7 @@ from release.libraries import HostLibraries
 from release.pins.impact.compare import LLVM_MINUTES, MODULE_MINUTES
 from release.pins.load import DEFAULT, load_pins, load_profile
 from release.pins.model import PinSet, Profile
+from release.plan.derive import derive
 from release.plan.model import (
     Cached,
     Handover,
@@ -22,6 +23,7 @@ from release.plan.model import (
     LLVMPlan,
     Plan,
     Product,
+    Proposal,
     Publication,
     Stage,
 )
@@ -30,6 +32,7 @@ from release.progress import Progress
 SAMPLE = "sample"
 """What is asked for in place of a pin set to send the sample, which takes minutes, through all of a release."""
 
+_STAGES: tuple[Stage, ...] = ("module", "check", "publish")
 _RUNNER = "ubuntu-24.04"
 _CHECKS: tuple[Where, ...] = ("node", "chromium-worker", "chromium-main")
 _STOP_AFTER_MINUTES = 320  # a job has six hours; what is left is for setting up before, and for saving afterwards
@@ -74,27 +77,35 @@ def make_plan(asked: Asked, *, cache: Path, progress: Progress) -> Plan:
     """Decide what a run does.
 
     Sources and tools are provided, for the key of LLVM is a digest of both. Raises WrongUsage for what cannot be asked
-    for, Finding for another Triton that cannot be built, and what providing the sources and the tools raises.
+    for, and what providing the sources and the tools raises. A proposal that is blocked has no stages to run.
     """
     name = asked.pins or _of_tag(asked.ref) or DEFAULT
     product: Product = "sample" if name == SAMPLE else "triton"
     base = DEFAULT if product == "sample" else name
-    pins, proposal = load_pins(base), None
+    pins, minutes = load_pins(base), LLVM_MINUTES + MODULE_MINUTES
+    proposal: Proposal | None = None
+    if asked.triton or asked.llvm or asked.pyodide:
+        derived = derive(
+            base, triton=asked.triton, llvm=asked.llvm, pyodide=asked.pyodide, cache=cache, progress=progress
+        )
+        pins, proposal, minutes = derived.pins, derived.proposal, derived.minutes
     profile = load_profile(asked.profile or pins.profiles[0], pins)
-    llvm = _llvm(pins, profile, cache=cache, progress=progress) if product == "triton" else None
-    stages: list[Stage] = ["module", "check", "publish"]
+    blocked = proposal is not None and proposal.blocked
+    llvm = None
+    if product == "triton" and not blocked:  # its sources take minutes to fetch
+        llvm = _llvm(pins, profile, cache=cache, progress=progress)
     return Plan(
         product=product,
         pins=pins,
         profile=profile,
-        stages=("llvm", *stages) if llvm else tuple(stages),
+        stages=() if blocked else ("llvm", *_STAGES) if llvm else _STAGES,
         llvm=llvm,
         checks=_CHECKS,
         runner=asked.runner or _RUNNER,
         handovers=_handovers(),
         publication=_publication(asked),
         proposal=proposal,
-        minutes=LLVM_MINUTES + MODULE_MINUTES if llvm else 1,
+        minutes=minutes if product == "triton" else 1,
     )
 
 

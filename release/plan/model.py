@@ -75,13 +75,17 @@ class Publication(_Part):
 
 
 class Proposal(_Part):
-    """A change to a pin set: the file as it would be, the branch, and what the trees say it would mean (Markdown)."""
+    """A change to a pin set: the file as it would be, the branch, and what the trees say it would mean (Markdown).
+
+    ``blocked`` says in a sentence why it cannot be built as it is; empty where nothing is known to be in the way.
+    """
 
     file: str
     text: str
     branch: str
     title: str
     impact: str
+    blocked: str
 
 
 class Plan(_Part):

@@ -90,6 +90,7 @@ def publish(plan: Plan, machine: Machine, *, workflow: str) -> Publication:
     from release.publish.folder import FolderHost
     from release.publish.github import GitHubHost
     from release.publish.notes import release_notes
+    from release.publish.previous import previous_release
     from release.publish.publication import publish_release
 
     where, folder = plan.publication, Path(plan.handovers.release.path)
@@ -98,7 +99,9 @@ def publish(plan: Plan, machine: Machine, *, workflow: str) -> Publication:
         host = FolderHost(Path(plan.handovers.published.path), tags={where.tag: where.commit})
     else:
         host = GitHubHost.from_environment(where.repository)
-    notes = release_notes(folder, repository=where.repository, tag=where.tag, workflow=workflow)
+    with tempfile.TemporaryDirectory() as temporary:
+        previous = previous_release(where.repository, Path(temporary), progress=machine.progress)
+        notes = release_notes(folder, repository=where.repository, tag=where.tag, workflow=workflow, previous=previous)
     return publish_release(
         folder, host=host, tag=where.tag, commit=where.commit, notes=notes, progress=machine.progress
     )
@@ -109,12 +112,12 @@ def verify(plan: Plan, machine: Machine, *, workflow: str, trust_config: Path | 
     from release.publish.folder import RECORD as RECORD_OF_A_DRY_RUN
     from release.trust.fetch import fetch_release
     from release.trust.model import Identity
-    from release.trust.root import public_root, root_from
+    from release.trust.root import public_root, root_from, staging_root
     from release.trust.verify import verify_release
 
     where = plan.publication
     identity = Identity.of_workflow(where.repository, workflow, where.ref)
-    root = root_from(trust_config) if trust_config else public_root()
+    root = root_from(trust_config) if trust_config else staging_root() if where.dry_run else public_root()
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "release"
         if where.dry_run:

@@ -17,6 +17,7 @@ from release.errors import WrongUsage
 from release.manifest.models import CasesReport, Manifest, VariantSizes
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>()#+!|~&@-])")
+_FIRST = "This is the first release; there is nothing to compare it with."
 _COMPRESSIONS = ("raw", "gzip", "brotli", "zstd")
 
 
@@ -58,7 +59,7 @@ def release_notes(folder: Path, *, repository: str, tag: str, workflow: str, pre
         "",
         "## What has changed",
         "",
-        *(_changes(now, before) if before else ["This is the first release; there is nothing to compare it with."]),
+        *(_changes(now, before) if before else [_FIRST]),
         "",
         "## Verify and load",
         "",
@@ -75,6 +76,13 @@ def release_notes(folder: Path, *, repository: str, tag: str, workflow: str, pre
         *_details(now, before),
     ]
     return "\n".join(lines) + "\n"
+
+
+def comparison(folder: Path, previous: Path | None) -> str:
+    """Return what is different between two releases as Markdown: pins, fix-ups, sizes, cases, times, texts."""
+    if previous is None:
+        return _FIRST + "\n"
+    return "\n".join(_changes(Told.read(folder), Told.read(previous))) + "\n"
 
 
 def _head(now: Told) -> Iterator[str]:

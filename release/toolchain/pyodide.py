@@ -10,14 +10,16 @@ import base64
 import hashlib
 import json
 import os
+import re
 import tarfile
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 from release.artifacts import replacing_folder, sha256_of_tree, write_atomically
 from release.certificates import bundle
-from release.errors import BrokenEnvironment, Finding
-from release.pins.model import PinSet
+from release.errors import BrokenEnvironment, Finding, WrongUsage
+from release.pins.model import PinSet, PyodidePin
 from release.process import run
 from release.progress import Progress
 from release.stage import exclusive
@@ -51,6 +53,35 @@ def install_pyodide(pins: PinSet, cache: Path, progress: Progress) -> Path:
                 _unpack(_download(pins, temporary), temporary)
                 write_atomically(temporary / _TREE, sha256_of_tree(temporary / "package"))
     return folder / "package"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoundPyodide:
+    """A Pyodide that is not pinned yet, as npm and its own lock file describe it."""
+
+    pin: PyodidePin
+    emscripten: str
+
+
+def find_pyodide(version: str, pins: PinSet, cache: Path, progress: Progress) -> FoundPyodide:
+    """Look up another version of Pyodide, and read what it is built with from its lock file.
+
+    Raises WrongUsage for a version that npm does not have or whose lock file is not laid out as we know it,
+    BrokenEnvironment when npm cannot be reached.
+    """
+    integrity = _integrity(version)
+    # Of the pin only these two matter to what is downloaded; the others are what is to be found out.
+    asked = pins.pyodide.model_copy(update={"version": version, "integrity": integrity})
+    folder = install_pyodide(pins.model_copy(update={"pyodide": asked}), cache, progress)
+    try:
+        info = json.loads((folder / "pyodide-lock.json").read_text())["info"]
+        pin = PyodidePin(version=version, integrity=integrity, python=info["python"], abi=info["abi_version"])
+        return FoundPyodide(pin=pin, emscripten=_emscripten(info["platform"]) or "")
+    except (OSError, ValueError, KeyError) as error:
+        raise WrongUsage(
+            f"Pyodide {version} does not say what it is built with ({type(error).__name__}).",
+            remedy="Write the pin set by hand, or take a version that has `abi_version` in its pyodide-lock.json.",
+        ) from error
 
 
 def check_agreement(pins: PinSet, folder: Path) -> None:
@@ -131,6 +162,25 @@ def _npm_environment() -> dict[str, str]:
     if (trusted := bundle()) and "NODE_EXTRA_CA_CERTS" not in os.environ:
         env["NODE_EXTRA_CA_CERTS"] = str(trusted)
     return env
+
+
+def _integrity(version: str) -> str:
+    with tempfile.TemporaryDirectory() as elsewhere:
+        completed = run(
+            [find_node(), find_npm(), "view", f"pyodide@{version}", "dist.integrity", "--cache", elsewhere, *_PATIENCE],
+            cwd=Path(elsewhere),
+            env=_npm_environment(),
+            timeout=_TIMEOUT_SECONDS,
+        )
+    found = re.search(r"sha512-[A-Za-z0-9+/]{86}==", completed.output)
+    if completed.returncode == 0 and found:
+        return found[0]
+    if completed.returncode == 0 or "E404" in completed.output:
+        raise WrongUsage(f"npm has no pyodide@{version}.", remedy="Give a version, such as 0.29.0.")
+    raise BrokenEnvironment(
+        f"npm cannot say what pyodide@{version} is: {_reason(completed.output) or completed.explain()}.",
+        remedy="Check the network and the registry that npm is set to, then run it again.",
+    )
 
 
 def _unpack(archive: Path, into: Path) -> None:

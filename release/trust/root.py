@@ -39,6 +39,18 @@ def public_root() -> TrustRoot:
     return TrustRoot(keys=keys, origin="the public one of Sigstore, fetched just now")
 
 
+def staging_root() -> TrustRoot:
+    """Fetch the trust root of Sigstore's staging instance, which is for trying out. Raises as ``public_root`` does."""
+    try:
+        keys = ClientTrustConfig.staging().trusted_root
+    except (SigstoreError, OSError) as error:
+        raise BrokenEnvironment(
+            f"The trust root of Sigstore's staging instance cannot be fetched ({type(error).__name__}).",
+            remedy="Look whether this machine reaches sigstage.dev; run again.",
+        ) from error
+    return TrustRoot(keys=keys, origin="the staging one of Sigstore, whose signatures prove nothing")
+
+
 def bundled_root() -> TrustRoot:
     """Return the public trust root that came with sigstore-python, for which nothing is fetched."""
     origin = f"the public one that came with sigstore {metadata.version('sigstore')}"

@@ -38,9 +38,16 @@ _PATIENCE = Patience(attempts=5)
 
 
 def sign_release(
-    folder: Path, *, progress: Progress, trust_config: Path | None = None, retry: Retry | None = None
+    folder: Path,
+    *,
+    progress: Progress,
+    trust_config: Path | None = None,
+    staging: bool = False,
+    retry: Retry | None = None,
 ) -> SignedRelease:
     """Sign a release folder as the job that this is; ``trust_config`` names another Sigstore than the public one.
+
+    ``staging`` signs at Sigstore's own place for trying out: for what is no release, and must be in no public log.
 
     Raises BrokenEnvironment without an identity or when Sigstore cannot be reached, WrongUsage for a folder that is no
     release, Finding for one that is not what its SHA256SUMS says or that has signatures of other files.
@@ -50,7 +57,7 @@ def sign_release(
     verify_checksums(folder, but=is_bundle)
     released = [Artifact.of(path) for path in sorted(folder.iterdir()) if not is_bundle(path.name)]
     _refuse_strangers(folder, released)
-    signatory = _Signatory(job, _config(trust_config), retry or Retry(progress, patience=_PATIENCE))
+    signatory = _Signatory(job, _config(trust_config, staging=staging), retry or Retry(progress, patience=_PATIENCE))
     wanted = [file for file in released if wants_signature(file.name)]
     bundles = []
     with progress.steps("sign", len(wanted) + 1) as steps:
@@ -169,10 +176,10 @@ def _status_of(error: Exception) -> int | None:
     return None
 
 
-def _config(path: Path | None) -> ClientTrustConfig:
+def _config(path: Path | None, *, staging: bool) -> ClientTrustConfig:
     if path is None:
         try:
-            return ClientTrustConfig.production()
+            return ClientTrustConfig.staging() if staging else ClientTrustConfig.production()
         except (OSError, SigstoreError) as error:
             raise BrokenEnvironment(
                 f"The public Sigstore does not say where to sign ({type(error).__name__}).",

@@ -212,7 +212,9 @@ class _Handler(BaseHTTPRequestHandler):
         if match := re.fullmatch(r"/_blob/(\d+)", path):
             self._blob(int(match[1]))
         elif self.command == "GET" and (match := re.fullmatch(r"/(.+?/.+?)/releases/download/([^/]+)/([^/]+)", path)):
-            self._public_download(match[1], match[2], unquote(match[3]))
+            self._public_download(match[1], f"tags/{match[2]}", unquote(match[3]))
+        elif self.command == "GET" and (match := re.fullmatch(r"/(.+?/.+?)/releases/latest/download/([^/]+)", path)):
+            self._public_download(match[1], "latest", unquote(match[2]))
         elif (
             self.command == "GET"
             and "octet-stream" in accept
@@ -313,8 +315,8 @@ class _Handler(BaseHTTPRequestHandler):
             else:
                 shutil.copyfileobj(file, self.wfile, _CHUNK)
 
-    def _public_download(self, repository: str, tag: str, name: str) -> None:
-        status, _, release = self._upstream("GET", f"/repos/{repository}/releases/tags/{tag}")
+    def _public_download(self, repository: str, which: str, name: str) -> None:
+        status, _, release = self._upstream("GET", f"/repos/{repository}/releases/{which}")
         found = [asset for asset in release["assets"] if asset["name"] == name] if status == 200 else []
         if not found:
             self._not_found()
