@@ -63,8 +63,8 @@ def run_module(module: str, arguments: Sequence[str], *, development: bool = Fal
 
 
 def enter(script: str) -> None:
-    """Go on with ``script`` in the locked environment: return when this is its Python, else become it."""
-    if Path(sys.prefix) == _folder(cache_folder()):
+    """Go on with ``script`` in the locked environment: return when this is one, wherever it lies, else become it."""
+    if _read(Path(sys.prefix) / ".bootstrap") in _states():
         return
     try:
         cache = cache_folder()
@@ -80,9 +80,8 @@ def environment(cache: Path, *, development: bool) -> Path:
     """Return the Python of an environment that holds what ``uv.lock`` says. Raises Broken."""
     folder = _folder(cache)
     python, stamp = folder / "bin" / "python", folder / ".bootstrap"
-    state = _state()
-    # An environment for the tests holds all that a release needs.
-    if python.exists() and _read(stamp) in ({f"{state} tests"} if development else {f"{state} tests", state}):
+    state, whole = _states()
+    if python.exists() and _read(stamp) in ({whole} if development else {state, whole}):
         return python
     with _alone(cache / "bootstrap"):
         uv = find_uv(cache / "bootstrap")
@@ -102,7 +101,7 @@ def environment(cache: Path, *, development: bool) -> Path:
             *groups,
         ]
         succeed(run(command, env={**_uv_settings(cache), "UV_PROJECT_ENVIRONMENT": str(folder)}), "install uv.lock")
-        stamp.write_text(f"{state} tests" if development else state)
+        stamp.write_text(whole if development else state)
     return python
 
 
@@ -216,9 +215,11 @@ def _give_up(problem: Broken) -> NoReturn:
     sys.exit(_BROKEN_ENVIRONMENT)
 
 
-def _state() -> str:
+def _states() -> tuple[str, str]:
+    """Return what an environment of this checkout is known by: one for releases, and one for the tests as well."""
     files = (CHECKOUT / "pyproject.toml", CHECKOUT / "uv.lock", Path(__file__).resolve())
-    return hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()
+    state = hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()
+    return state, f"{state} tests"
 
 
 def _uv_settings(cache: Path) -> dict[str, str]:
