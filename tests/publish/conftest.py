@@ -10,6 +10,7 @@ from release.artifacts import sha256_of, write_atomically
 from release.manifest.checksums import NAME as CHECKSUMS
 from release.manifest.checksums import checksums
 from release.progress import Progress
+from release.publish.api import Api
 from release.publish.github import GitHubHost
 from release.publish.publication import Publication, publish_release
 from release.retry import Retry
@@ -43,7 +44,7 @@ class Publishing:
         return self.host_with(TOKEN)
 
     def host_with(self, token: str) -> GitHubHost:
-        return GitHubHost(self.repository.name, token=token, api=self.github.url, seconds_between_writes=0)
+        return GitHubHost(Api(self.repository.name, token=token, api=self.github.url, seconds_between_writes=0))
 
     def publish(self, tag: str = TAG, folder: Path | None = None, notes: str = "What is new.") -> Publication:
         progress = Progress(quiet=True)

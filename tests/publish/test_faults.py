@@ -25,10 +25,11 @@ _PROGRAM = f"""
 import sys
 from pathlib import Path
 from release.progress import Progress
+from release.publish.api import Api
 from release.publish.github import GitHubHost
 from release.publish.publication import publish_release
 repository, api, folder, commit = sys.argv[1:]
-host = GitHubHost(repository, token={TOKEN!r}, api=api, seconds_between_writes=0)
+host = GitHubHost(Api(repository, token={TOKEN!r}, api=api, seconds_between_writes=0))
 publish_release(Path(folder), host=host, tag={TAG!r}, commit=commit, notes="", progress=Progress(quiet=True))
 """
 

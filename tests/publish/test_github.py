@@ -13,6 +13,7 @@ from release.artifacts import Artifact, write_atomically
 from release.errors import BrokenEnvironment, Finding, Problem, WrongUsage
 from release.manifest.checksums import NAME as CHECKSUMS
 from release.manifest.checksums import checksums
+from release.publish.api import Api
 from release.publish.github import GitHubHost
 from release.publish.host import HostedRelease
 from release.publish.marker import Marker
@@ -248,7 +249,7 @@ def test_two_builds_at_once(publishing: Publishing, tmp_path: Path, attempt: int
 
 
 def test_a_token_that_may_not_write(publishing: Publishing) -> None:
-    host = GitHubHost(publishing.repository.name, token=_WRONG, api=publishing.github.url)
+    host = GitHubHost(Api(publishing.repository.name, token=_WRONG, api=publishing.github.url))
     with pytest.raises(BrokenEnvironment, match="refuses the token") as caught:
         host.create_draft(TAG, title="x", body="x", prerelease=False)
     assert _WRONG not in str(caught.value) + repr(caught.value.__context__)
@@ -314,13 +315,15 @@ def test_assets_are_sent_to_github_only_and_with_a_limit_of_time(
             id=1, tag=TAG, draft=True, prerelease=False, immutable=False, body="", url="", upload_url=base + path
         )
         with pytest.raises(Transient):
-            GitHubHost("a/b", token=TOKEN, api=api).upload(draft, tmp_path / "a.zip", Artifact.of(tmp_path / "a.zip"))
+            GitHubHost(Api("a/b", token=TOKEN, api=api)).upload(
+                draft, tmp_path / "a.zip", Artifact.of(tmp_path / "a.zip")
+            )
     assert sent == [(f"{place}?name=a.zip", 120)] * 2
 
 
 def test_the_token_goes_over_https_only() -> None:
     with pytest.raises(WrongUsage, match="is not https"):
-        GitHubHost("a/b", token=TOKEN, api="http://github.example/api/v3")
+        GitHubHost(Api("a/b", token=TOKEN, api="http://github.example/api/v3"))
 
 
 def test_no_token_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -328,7 +331,7 @@ def test_no_token_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(BrokenEnvironment, match="GITHUB_TOKEN is not set"):
         GitHubHost.from_environment("a/b")
     with pytest.raises(WrongUsage, match="not OWNER/NAME"):
-        GitHubHost("nobody", token=_WRONG)
+        GitHubHost(Api("nobody", token=_WRONG))
 
 
 def test_the_token_is_in_no_exception(publishing: Publishing, caplog: pytest.LogCaptureFixture) -> None:

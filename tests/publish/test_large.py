@@ -21,10 +21,11 @@ _PROGRAM = f"""
 import re, sys
 from pathlib import Path
 from release.progress import Progress
+from release.publish.api import Api
 from release.publish.github import GitHubHost
 from release.publish.publication import publish_release
 repository, api, folder, commit = sys.argv[1:]
-host = GitHubHost(repository, token={TOKEN!r}, api=api, seconds_between_writes=0)
+host = GitHubHost(Api(repository, token={TOKEN!r}, api=api, seconds_between_writes=0))
 publish_release(Path(folder), host=host, tag={TAG!r}, commit=commit, notes="", progress=Progress(quiet=True))
 # Not ru_maxrss: that begins with what our parent had when it started us.
 print(int(re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").read_text())[1]) * 1024)
