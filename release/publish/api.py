@@ -159,7 +159,7 @@ def _read(status: int, headers: Mapping[str, str], text: str) -> Any:
 
 
 def _problem_of(status: int, headers: Mapping[str, str], content: Any) -> Exception:
-    message = str(content.get("message", "") if isinstance(content, dict) else "")[:200]
+    message = _message(content)
     wait = _asked_to_wait(headers, message)
     if status < 400:
         return _moved()
@@ -176,6 +176,15 @@ def _problem_of(status: int, headers: Mapping[str, str], content: Any) -> Except
             f"GitHub refuses the token ({status}): {message}", remedy="Give the job `permissions: contents: write`."
         )
     return Finding(f"GitHub refuses the request ({status}): {message}", remedy="Run `triton-wasm publish doctor`.")
+
+
+def _message(content: Any) -> str:
+    """Return what GitHub says, with the first thing that it minds in particular."""
+    if not isinstance(content, dict):
+        return ""
+    errors = content.get("errors")
+    first = errors[0].get("message", "") if isinstance(errors, list) and errors and isinstance(errors[0], dict) else ""
+    return f"{content.get('message', '')}{': ' if first else ''}{first}"[:300]
 
 
 def _moved() -> Finding:

@@ -84,6 +84,7 @@ class Rules:
     digests: bool = True
     immutable: bool = False
     may_push: bool = True
+    may_open_pulls: bool = True
 
 
 @dataclass(kw_only=True)
@@ -227,6 +228,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._delete_asset(match[1], int(match[2]))
         elif self.command == "DELETE" and (match := re.fullmatch(r"(/repos/.+?/.+?)/releases/(\d+)", path)):
             self._delete_release(int(match[2]))
+        elif self.command == "POST" and re.fullmatch(r"/repos/.+?/.+?/pulls", path):
+            self._open_pull(path)
         elif self.command == "POST" and re.fullmatch(r"/repos/.+?/.+?/releases", path):
             self._create_release()
         elif self.command == "PATCH" and (match := re.fullmatch(r"(/repos/.+?/.+?)/releases/(\d+)", path)):
@@ -333,6 +336,29 @@ class _Handler(BaseHTTPRequestHandler):
             self.server.assets.pop(asset, None)
             status, headers, answer = self._upstream("DELETE", self.path)
             self._inspect(repository)
+        self._answer(status, answer, headers)
+
+    # Pull requests, of which emulate opens as many for a branch as one likes.
+
+    def _open_pull(self, path: str) -> None:
+        body = self._body()
+        head = json.loads(body)["head"]
+        url = "https://docs.github.com/rest/pulls/pulls#create-a-pull-request"
+        if not self.server.rules.may_open_pulls:
+            message = "GitHub Actions is not permitted to create or approve pull requests."
+            self._json(403, {"message": message, "documentation_url": url})
+            return
+        with self.server.lock:
+            _, _, there = self._upstream("GET", f"{path}?state=open&per_page=100")
+            if any(pull["head"]["ref"] == head for pull in there):
+                error = {
+                    "resource": "PullRequest",
+                    "code": "custom",
+                    "message": "A pull request already exists for it.",
+                }
+                self._json(422, {"message": "Validation Failed", "errors": [error], "documentation_url": url})
+                return
+            status, headers, answer = self._upstream("POST", self.path, body)
         self._answer(status, answer, headers)
 
     # Releases.
