@@ -20,7 +20,7 @@ from release import commands, publishing_commands
 from release.errors import INTERRUPTED, BrokenEnvironment, Problem
 from release.pins.load import DEFAULT as _PINS
 
-_WORKFLOW = "release.yml"
+_WORKFLOW, _LLVM_WORKFLOW = "release.yml", "llvm-cache.yml"
 _NOBODY_READS = 141  # 128 + SIGPIPE, as shells have it
 _DISK = {errno.ENOSPC: "The disk is full", errno.EDQUOT: "The disk quota is used up", errno.EROFS: "It is read-only"}
 
@@ -99,7 +99,7 @@ def _parser() -> argparse.ArgumentParser:
     llvm.add_argument("--no-wait", action="store_true", help="fail when another run works in the same folder")
     llvm.add_argument("--from-release", metavar="OWNER/NAME", help="before it is built, look in a release of its key")
     _add_sources(llvm)
-    _add_trust(llvm)
+    _add_trust(llvm, workflow=_LLVM_WORKFLOW)
     llvm.set_defaults(run=commands.llvm)
 
     audit = verbs.add_parser("audit", help="audit a side module")
@@ -193,8 +193,8 @@ def _add_dry_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="DIR", type=Path, help="the folder of a dry run (DIR-dry-run by default)")
 
 
-def _add_trust(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--workflow", metavar="FILE", default=_WORKFLOW, help=f"the file that signs ({_WORKFLOW})")
+def _add_trust(parser: argparse.ArgumentParser, *, workflow: str = _WORKFLOW) -> None:
+    parser.add_argument("--workflow", metavar="FILE", default=workflow, help=f"the file that signs ({workflow})")
     parser.add_argument("--identity", metavar="URL", help="the exact signer, where it is no workflow of the repository")
     parser.add_argument("--issuer", metavar="URL", help="who vouches for it (GitHub Actions by default)")
     root = parser.add_mutually_exclusive_group()

@@ -100,13 +100,13 @@ def llvm(options: argparse.Namespace) -> int:
         print(f"key={key}\npath={path}")
         return 0
     if options.from_release:
-        from release.publish.llvm_cache import ReleasedLLVMs
+        from release.publish.llvm_cache import SIGNED_FROM, ReleasedLLVMs
         from release.publishing_commands import identity_of, root_of
 
         options.repository = options.from_release
         host.store = ReleasedLLVMs(
             kept=host.kept,
-            identity=identity_of(options, "refs/heads/main"),
+            identity=identity_of(options, SIGNED_FROM),
             root=root_of(options),
             repository=options.from_release,
             progress=Progress(quiet=options.quiet),

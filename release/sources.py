@@ -12,7 +12,7 @@ from release.pins.model import FixupPin, LLVMPin, PinSet
 from release.pins.upstream import MAIN, LLVMTree, TritonTree, read_llvm, read_triton
 from release.progress import Progress
 from release.toolchain.fixups import apply_fixups, check_fixups
-from release.toolchain.git import resolve_remote
+from release.toolchain.git import remote_tags, resolve_remote
 from release.toolchain.sources import Origin, Source, provide
 
 TRITON = "triton"
@@ -99,6 +99,11 @@ def other_triton(pins: PinSet, ref: str, *, cache: Path, progress: Progress) -> 
         )
     origin = Origin(repository=pins.triton.repository, commit=commit)
     return provide(TRITON, origin, variable="NEW_TRITON_ROOT", cache=cache, progress=progress)
+
+
+def triton_tags(pins: PinSet) -> list[str]:
+    """Name the tags of the pinned repository. Raises BrokenEnvironment when it cannot be reached."""
+    return remote_tags(pins.triton.repository)
 
 
 def describe(pins: PinSet, sources: Sources) -> str:

@@ -102,7 +102,7 @@ def make_plan(asked: Asked, *, cache: Path, progress: Progress) -> Plan:
         llvm=llvm,
         checks=_CHECKS,
         runner=asked.runner or _RUNNER,
-        handovers=_handovers(),
+        handovers=_handovers(llvm),
         publication=_publication(asked),
         proposal=proposal,
         minutes=minutes if product == "triton" else 1,
@@ -137,9 +137,10 @@ def _home(path: Path) -> str:
     return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
 
 
-def _handovers() -> Handovers:
+def _handovers(llvm: LLVMPlan | None) -> Handovers:
     return Handovers(
-        llvm=Handover(name="llvm", path="out/llvm"),
+        # Where the store has its entry, which is then taken as if it had been built there.
+        llvm=Handover(name="llvm", path=llvm.kept.path) if llvm else None,
         package=Handover(name="package", path="out/package"),
         tests=Handover(name="tests-", path="out/tests"),
         release=Handover(name="release", path="out/release"),

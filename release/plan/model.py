@@ -52,7 +52,7 @@ class LLVMPlan(_Part):
 class Handovers(_Part):
     """Everything that goes from job to job; of ``tests`` there is one for each check, its name with that behind it."""
 
-    llvm: Handover
+    llvm: Handover | None
     package: Handover
     tests: Handover
     release: Handover

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from release import assembly
 from release.artifacts import replacing_folder
 from release.check.model import Where
-from release.errors import WrongUsage
+from release.errors import BrokenEnvironment, WrongUsage
 from release.libraries import HostLibraries
 from release.manifest.models import CasesReport, Manifest
 from release.pipeline import Pipeline, Request
@@ -26,6 +26,7 @@ from release.toolchain.node import find_node, node_version
 from release.toolchain.pyodide import install_pyodide
 
 if TYPE_CHECKING:
+    from release.llvm import Store
     from release.publish.host import Host
     from release.publish.publication import Publication
     from release.trust.verify import Verification
@@ -133,11 +134,56 @@ def provide_llvm(plan: Plan, machine: Machine, *, released_by: str) -> str:
     if plan.llvm is None:
         raise WrongUsage("This plan needs no LLVM.", remedy="Leave out the job where `stages` has no `llvm`.")
     host = host_libraries(plan, machine)
+    if released_by:
+        host.store = _released(host, machine, released_by)
     toolchain = prepare(
         plan.pins, cache=machine.cache, allow_mismatch=False, progress=machine.progress, bind=host.visible
     )
     libraries = host.provide(toolchain)
     return f"LLVM {libraries.version}, key `{libraries.key[:12]}`."
+
+
+def _released(host: HostLibraries, machine: Machine, repository: str) -> Store:
+    """Put the releases of ``repository`` behind the folder of the store; where nobody can be believed, leave them."""
+    from release.publish.llvm_cache import SIGNED_BY, SIGNED_FROM, ReleasedLLVMs
+    from release.trust.model import Identity
+    from release.trust.root import public_root
+
+    try:
+        root = public_root()
+    except BrokenEnvironment as problem:
+        machine.progress.note(f"  Released libraries are not looked for: {problem}")
+        return host.kept
+    identity = Identity.of_workflow(repository, SIGNED_BY, SIGNED_FROM)
+    return ReleasedLLVMs(kept=host.kept, identity=identity, root=root, repository=repository, progress=machine.progress)
+
+
+def release_llvm(plan: Plan, machine: Machine, *, trust_config: Path | None) -> str:
+    """Publish the kept LLVM of a plan, signed, as the release of its key, and say in Markdown what came of it.
+
+    Its tag is created where there is none: nobody but us asks for it. Raises as ``sign_release`` and
+    ``publish_release`` do.
+    """
+    from release.llvm import DirectoryStore
+    from release.publish.github import GitHubHost
+    from release.publish.llvm_cache import lay_out, tag_of
+    from release.publish.publication import publish_release
+    from release.trust.sign import sign_release
+
+    if plan.llvm is None:
+        raise WrongUsage("This plan needs no LLVM.", remedy="Leave out the job where `stages` has no `llvm`.")
+    where, tag = plan.publication, tag_of(plan.llvm.key)
+    host = GitHubHost.from_environment(where.repository)
+    if there := host.published(tag):
+        return f"The libraries are released already: {there.url}"
+    commit = host.have_tag(tag, where.commit)
+    with tempfile.TemporaryDirectory(dir=machine.cache) as temporary:
+        folder = Path(temporary) / "release"
+        lay_out(DirectoryStore(folder=machine.cache / "llvm", progress=machine.progress), plan.llvm.key, folder)
+        sign_release(folder, progress=machine.progress, trust_config=trust_config)
+        notes = f"LLVM for WebAssembly, built by `{where.repository}` and taken by its key, `{plan.llvm.key}`."
+        published = publish_release(folder, host=host, tag=tag, commit=commit, notes=notes, progress=machine.progress)
+    return f"{published.tag}: {published.outcome}, {len(published.assets)} assets, {published.url}"
 
 
 @dataclass(frozen=True, kw_only=True)

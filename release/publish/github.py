@@ -51,6 +51,13 @@ class GitHubHost:
             found = self._api.find(f"/git/tags/{found['object']['sha']}")
         return str(found["object"]["sha"]) if found else None
 
+    def have_tag(self, tag: str, commit: str) -> str:
+        """Return the commit of a tag, which is created at ``commit`` where there is none."""
+        if found := self.tag_commit(tag):
+            return found
+        self._api.ask("POST", "/git/refs", content={"ref": f"refs/tags/{tag}", "sha": commit})
+        return commit
+
     def releases(self, tag: str) -> list[HostedRelease]:
         """List all releases: by its tag a draft is not to be found."""
         found = (_release(each) for each in self._api.pages("/releases"))

@@ -22,6 +22,9 @@ from release.trust.model import Identity
 from release.trust.root import TrustRoot
 from release.trust.signatures import verify_signatures
 
+SIGNED_BY, SIGNED_FROM = "llvm-cache.yml", "refs/heads/main"
+"""The workflow that releases packed LLVMs, and where it does."""
+
 _MAXIMUM = 8 << 30  # bytes of a release that we begin to fetch; a packed LLVM has a fiftieth of that
 _KEY_DIGITS = 16
 

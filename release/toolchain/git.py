@@ -81,6 +81,17 @@ def resolve_remote(repository: str, name: str) -> str | None:
     return next((found[place] for place in reversed(places) if place in found), None)
 
 
+def remote_tags(repository: str) -> list[str]:
+    """Name the tags of another repository. Raises BrokenEnvironment when it cannot be reached."""
+    asked = git(Path(os.curdir), "ls-remote", "--quiet", "--tags", "--refs", repository)
+    if asked.returncode:
+        raise BrokenEnvironment(
+            f"{repository} cannot be asked for its tags: {last_words(asked)}.",
+            remedy="Check the network and its proxy.",
+        )
+    return re.findall(r"\trefs/tags/(\S+)$", asked.output, re.MULTILINE)
+
+
 def git(folder: Path, *arguments: str) -> Completed:
     """Run git in ``folder``, asking nobody anything; the caller judges how it ended."""
     if shutil.which("git") is None:

@@ -20,7 +20,7 @@ from release.artifacts import replacing_folder, sha256_of_tree, write_atomically
 from release.certificates import bundle
 from release.errors import BrokenEnvironment, Finding, WrongUsage
 from release.pins.model import PinSet, PyodidePin
-from release.process import run
+from release.process import Completed, run
 from release.progress import Progress
 from release.stage import exclusive
 from release.toolchain.folders import home
@@ -82,6 +82,18 @@ def find_pyodide(version: str, pins: PinSet, cache: Path, progress: Progress) ->
             f"Pyodide {version} does not say what it is built with ({type(error).__name__}).",
             remedy="Write the pin set by hand, or take a version that has `abi_version` in its pyodide-lock.json.",
         ) from error
+
+
+def pyodide_versions() -> list[str]:
+    """Name the versions of Pyodide that npm has. Raises BrokenEnvironment when it cannot be reached."""
+    completed = _ask_npm("pyodide", "versions", "--json")
+    try:
+        found = json.loads(completed.output) if completed.returncode == 0 else None
+    except ValueError:
+        found = None
+    if not isinstance(found, list):
+        raise _unreachable("which versions of Pyodide there are", completed)
+    return [str(version) for version in found]
 
 
 def check_agreement(pins: PinSet, folder: Path) -> None:
@@ -165,20 +177,29 @@ def _npm_environment() -> dict[str, str]:
 
 
 def _integrity(version: str) -> str:
-    with tempfile.TemporaryDirectory() as elsewhere:
-        completed = run(
-            [find_node(), find_npm(), "view", f"pyodide@{version}", "dist.integrity", "--cache", elsewhere, *_PATIENCE],
-            cwd=Path(elsewhere),
-            env=_npm_environment(),
-            timeout=_TIMEOUT_SECONDS,
-        )
+    completed = _ask_npm(f"pyodide@{version}", "dist.integrity")
     found = re.search(r"sha512-[A-Za-z0-9+/]{86}==", completed.output)
     if completed.returncode == 0 and found:
         return found[0]
     if completed.returncode == 0 or "E404" in completed.output:
         raise WrongUsage(f"npm has no pyodide@{version}.", remedy="Give a version, such as 0.29.0.")
-    raise BrokenEnvironment(
-        f"npm cannot say what pyodide@{version} is: {_reason(completed.output) or completed.explain()}.",
+    raise _unreachable(f"what pyodide@{version} is", completed)
+
+
+def _ask_npm(*question: str) -> Completed:
+    # Away from any package.json, as above.
+    with tempfile.TemporaryDirectory() as elsewhere:
+        return run(
+            [find_node(), find_npm(), "view", *question, "--loglevel=error", "--cache", elsewhere, *_PATIENCE],
+            cwd=Path(elsewhere),
+            env=_npm_environment(),
+            timeout=_TIMEOUT_SECONDS,
+        )
+
+
+def _unreachable(what: str, completed: Completed) -> BrokenEnvironment:
+    return BrokenEnvironment(
+        f"npm cannot say {what}: {_reason(completed.output) or completed.explain()}.",
         remedy="Check the network and the registry that npm is set to, then run it again.",
     )
 
