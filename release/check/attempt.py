@@ -79,8 +79,8 @@ class Attempt:
             # A net below enforce_limits, for a Node that never gets as far as its journal.
             timeout=LOAD_LIMIT_SECONDS + self._case.limit_seconds + 60,
         )
-        journal = self._journal()
-        message = _one_line(self._judge(journal, completed))
+        journal = read_journal(self._journal_file)
+        message = one_line(self._judge(journal, completed))
         return CaseResult(
             name=self._case.name,
             loader=self._loader,
@@ -95,7 +95,7 @@ class Attempt:
 
     def enforce_limits(self) -> None:
         """End the process when it loads or runs for too long; to be called every tenth of a second or so."""
-        journal, now = self._journal(), time.monotonic()
+        journal, now = read_journal(self._journal_file), time.monotonic()
         if "passed" in journal or "failed" in journal:
             return
         if self._loaded is None and "loaded" in journal:
@@ -107,7 +107,7 @@ class Attempt:
 
     def end(self) -> None:
         """Kill the process, if there is one by now."""
-        if started := self._journal().get("started"):
+        if started := read_journal(self._journal_file).get("started"):
             with suppress(ProcessLookupError, PermissionError):  # it ended by itself
                 os.killpg(started["pid"], signal.SIGKILL)
 
@@ -127,15 +127,6 @@ class Attempt:
             "output_limit": OUTPUT_LIMIT,
             "files": str(self._files),
         }
-
-    def _journal(self) -> dict[str, dict[str, Any]]:
-        """Return what the harness has noted so far, by event; a line without its end is still being written."""
-        try:
-            lines = self._journal_file.read_bytes().splitlines(keepends=True)
-        except FileNotFoundError:
-            return {}
-        entries = [json.loads(line) for line in lines if line.endswith(b"\n")]
-        return {entry["event"]: entry for entry in entries}
 
     def _judge(self, journal: Mapping[str, dict[str, Any]], completed: Completed) -> str:
         """Return why the case failed, or nothing."""
@@ -162,12 +153,28 @@ class Attempt:
         """Add what Node itself printed to the output file, and return the end of that."""
         with self._output_file.open("ab") as file:
             file.write(of_node[-OUTPUT_LIMIT:].encode())
-        output = self._output_file.read_bytes()
-        cut = f"[cut; all of it is in {self._output_file.name}]\n" if len(output) > _RESULT_OUTPUT else ""
-        return cut + output[-_RESULT_OUTPUT:].decode(errors="replace")
+        return end_of_output(self._output_file)
 
 
-def _one_line(text: str) -> str:
+def read_journal(path: Path) -> dict[str, dict[str, Any]]:
+    """Return what a harness has noted so far, by event; a line without its end is still being written."""
+    try:
+        lines = path.read_bytes().splitlines(keepends=True)
+    except FileNotFoundError:
+        return {}
+    entries = [json.loads(line) for line in lines if line.endswith(b"\n")]
+    return {entry["event"]: entry for entry in entries}
+
+
+def end_of_output(path: Path) -> str:
+    """Return the end of what a case has printed, as a result holds it; ``path`` is the file that has all of it."""
+    output = path.read_bytes()
+    cut = f"[cut; all of it is in {path.name}]\n" if len(output) > _RESULT_OUTPUT else ""
+    return cut + output[-_RESULT_OUTPUT:].decode(errors="replace")
+
+
+def one_line(text: str) -> str:
+    """Return a message as one printable line of at most ``MESSAGE_LIMIT`` characters."""
     line = " ".join(text.split())
     line = "".join(each if each.isprintable() else f"\\x{ord(each):02x}" for each in line)
     return line if len(line) <= MESSAGE_LIMIT else f"{line[: MESSAGE_LIMIT - 2]} …"

@@ -8,15 +8,7 @@ import { createHash } from "node:crypto";
 import { appendFileSync, openSync, readFileSync, writeSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { pathToFileURL } from "node:url";
-
-const DETAIL_LIMIT = 64 * 1024; // characters of one traceback or stack
-
-// A case may have closed its streams; that is no failure.
-const FLUSH = `
-import contextlib, sys
-with contextlib.suppress(ValueError): sys.__stdout__.flush()
-with contextlib.suppress(ValueError): sys.__stderr__.flush()
-`;
+import { detail, FLUSH, isPythonError, loadPackage, refusal, summary } from "./page/outcome.mjs";
 
 const job = JSON.parse(readFileSync(0, "utf8"));
 const output = openSync(job.output, "w");
@@ -83,16 +75,6 @@ async function load(pyodide) {
   return pyodide.unpackArchive(new Uint8Array(readFileSync(job.file)), "zip", { extractDir });
 }
 
-// Pyodide does not throw for a package that it could not load: it complains and returns.
-async function loadPackage(pyodide, name) {
-  const complaints = [];
-  const messageCallback = () => {};
-  const errorCallback = (complaint) => complaints.push(complaint);
-  const loaded = await pyodide.loadPackage(name, { messageCallback, errorCallback });
-  if (complaints.length) throw refusal(`loadPackage says: ${complaints.join("; ")}`);
-  if (!loaded.length) throw refusal(`loadPackage loaded nothing for ${name}`);
-}
-
 async function runCase(pyodide) {
   const source = readFileSync(job.program, "utf8");
   const filename = `/case/${basename(job.program)}`;
@@ -117,8 +99,7 @@ function print(bytes) {
 function fail(error, prefix = "") {
   if (ended) return;
   if (isPythonError(error)) flush();
-  const detail = isPythonError(error) ? error.message : error?.stack;
-  if (detail && !error.isRefusal) writeSync(output, `${String(detail).slice(0, DETAIL_LIMIT).trimEnd()}\n`);
+  writeSync(output, detail(error));
   end("failed", { message: prefix + summary(error) });
 }
 
@@ -134,26 +115,4 @@ function note(event, found) {
 
 function elapsed() {
   return (performance.now() - begun) / 1000;
-}
-
-// What the harness itself has to say against a package; its message is the whole message.
-function refusal(message) {
-  return Object.assign(new Error(message), { isRefusal: true });
-}
-
-function isPythonError(error) {
-  return error?.name === "PythonError" && typeof error.type === "string";
-}
-
-function summary(error) {
-  if (error?.isRefusal) return error.message;
-  if (isPythonError(error)) return lastOfTraceback(error);
-  return error instanceof Error ? `${error.name}: ${error.message}` : `a thrown ${typeof error}: ${String(error)}`;
-}
-
-// "module.Type: message" ends a traceback; the message may itself have several lines.
-function lastOfTraceback({ message, type }) {
-  const lines = message.trimEnd().split("\n");
-  const start = lines.findLastIndex((line) => line.split(":")[0].trim().split(".").at(-1) === type);
-  return lines.slice(start).join("\n");
 }

@@ -43,7 +43,7 @@ def check_package(
     Raises WrongUsage for a package without its files or digests, BrokenEnvironment when Node or Pyodide is missing.
     """
     started = time.monotonic()
-    version = _pyodide_version(toolchain.pyodide)
+    version = pyodide_version(toolchain.pyodide)
     setup = Setup(
         package=package,
         imports=tuple(imports),
@@ -53,7 +53,7 @@ def check_package(
     )
     attempts = [Attempt(case, loader, setup, folder=keep / loader / case.name) for loader in loaders for case in cases]
     return CheckReport(
-        results=tuple(_run_all(attempts, at_once or _default_at_once(), progress)),
+        results=tuple(_run_all(attempts, at_once or default_at_once(), progress)),
         where="node",
         runtime=f"Node {toolchain.node_version}",
         pyodide_version=version,
@@ -89,7 +89,8 @@ def _run_all(attempts: Sequence[Attempt], at_once: int, progress: Progress) -> l
     return [results[attempt] for attempt in attempts]
 
 
-def _default_at_once() -> int:
+def default_at_once() -> int:
+    """Return how many cases run side by side where nobody says: one for each core, up to four."""
     return min(_MOST_AT_ONCE, os.cpu_count() or 1)
 
 
@@ -107,7 +108,8 @@ def _digests(package: Package, expected: Mapping[str, str] | None) -> dict[str, 
     return {path.name: expected[path.name] for path in (package.wheel, package.zip)}
 
 
-def _pyodide_version(pyodide: Path) -> str:
+def pyodide_version(pyodide: Path) -> str:
+    """Read the version of an unpacked npm package of Pyodide. Raises BrokenEnvironment for a folder that is none."""
     try:
         return str(json.loads((pyodide / "package.json").read_text(encoding="utf-8"))["version"])
     except (OSError, ValueError, KeyError) as error:

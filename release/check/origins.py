@@ -25,7 +25,7 @@ CDN_HEADERS: Mapping[str, str] = MappingProxyType(
 )
 """What a CDN says of each file that it will never change."""
 
-_APPENDED = frozenset({"journal", "output"})
+_APPENDED = frozenset({"journal.jsonl", "output.txt"})
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -38,7 +38,7 @@ class Attempts:
     def add(self, name: str, job: Mapping[str, Any], folder: Path) -> None:
         """Give ``job`` to the page that asks for attempt ``name``; what it sends goes into ``folder``.
 
-        That is ``journal`` and ``output``, which grow with each request, and files below ``files``.
+        That is ``journal.jsonl`` and ``output.txt``, which grow with each request, and files below ``files``.
         """
         self._jobs[name] = (json.dumps(job), folder)
 

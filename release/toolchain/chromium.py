@@ -35,7 +35,7 @@ _REMEDY = f"Install chromium or google-chrome, or name one in {VARIABLE}."
 class Browser:
     """A browser that was run and said what it is.
 
-    ``path`` is a program to start; ``name`` is ``Chromium`` or ``Google Chrome``, ``version`` such as ``156.0.8078.73``.
+    ``path`` is the program to start, ``name`` is ``Chromium`` or ``Google Chrome``, ``version`` has four numbers.
     """
 
     path: Path

@@ -30,7 +30,7 @@ main().catch(fail);
 async function main() {
   const name = await packageName();
   await startPyodide();
-  await loadPackage(pyodide, name);
+  await load(name);
   for (const each of job.imports) pyodide.pyimport(each);
   note("loaded", { seconds: elapsed() });
   begun = performance.now();
@@ -42,14 +42,35 @@ async function main() {
 // The browser refuses a wheel with another digest than the lock file says; that the lock file says the right one is
 // left to us.
 async function packageName() {
-  const response = await fetch(job.lock);
-  if (!response.ok) throw refusal(`${job.lock} is answered with status ${response.status}`);
+  const response = await fetch(job.lock).catch(() => undefined);
+  if (!response?.ok) throw refusal(await fault(job.lock));
   const entry = Object.values((await response.json()).packages).find(({ file_name }) => file_name === job.file);
   if (!entry) throw refusal(`the lock file has no entry with file_name ${job.file}`);
   if (entry.sha256 !== job.sha256) {
     throw refusal(`the lock file says SHA-256 ${entry.sha256} of ${job.file}, expected ${job.sha256}`);
   }
   return entry.name;
+}
+
+async function load(name) {
+  try {
+    await loadPackage(pyodide, name);
+  } catch (error) {
+    throw refusal((await fault(new URL(job.file, job.lock).href, job.sha256)) || error.message);
+  }
+}
+
+// A script is told no more than "Failed to fetch": why, has to be found out. Returns nothing for a file that is right.
+async function fault(url, sha256) {
+  const response = await fetch(url).catch(() => undefined);
+  if (!response) {
+    const answered = await fetch(url, { mode: "no-cors" }).catch(() => undefined);
+    return answered ? `${url} comes without Access-Control-Allow-Origin` : `${url} cannot be reached`;
+  }
+  if (!response.ok) return `${url} is answered with status ${response.status}`;
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", await response.arrayBuffer()));
+  const found = Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return sha256 && found !== sha256 ? `${url} has SHA-256 ${found}, expected ${sha256}` : "";
 }
 
 async function startPyodide() {
@@ -81,7 +102,7 @@ function print(bytes) {
 }
 
 function sendPrinted() {
-  if (printed.length) send("output", new Blob(printed));
+  if (printed.length) send("output.txt", new Blob(printed));
   printed = [];
   printedBytes = 0;
   sent = performance.now();
@@ -118,7 +139,7 @@ function sendFiles(folder) {
 }
 
 function note(event, found) {
-  send("journal", `${JSON.stringify({ event, ...found })}\n`);
+  send("journal.jsonl", `${JSON.stringify({ event, ...found })}\n`);
 }
 
 function send(what, body) {
