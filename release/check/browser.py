@@ -126,9 +126,14 @@ async def _run_all(attempts: Sequence[_Attempt], at_once: int, progress: Progres
         return result
 
     with progress.steps("check", len(attempts)) as steps:
-        async with async_playwright() as driver, asyncio.TaskGroup() as group:
-            tasks = [group.create_task(run(attempt, driver, steps)) for attempt in attempts]
-    return [task.result() for task in tasks]
+        async with async_playwright() as driver:
+            tasks = [asyncio.create_task(run(attempt, driver, steps)) for attempt in attempts]
+            try:
+                return await asyncio.gather(*tasks)
+            finally:  # when one raised, the others end their browsers
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,7 +200,8 @@ class _Attempt:
         try:
             return await driver.chromium.launch(executable_path=path, args=_FLAGS, timeout=_LAUNCH_SECONDS * 1000)
         except PlaywrightError as error:
-            said = one_line(error.message.splitlines()[0])
+            own = re.search(r"\[err\] (.+)", error.message)
+            said = one_line(own[1] if own else error.message.splitlines()[0]).rstrip(".")
             raise BrokenEnvironment(
                 f"{path} does not start: {said}.", remedy=f"Name another Chromium or Chrome in {VARIABLE}."
             ) from error
