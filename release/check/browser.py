@@ -37,6 +37,7 @@ _PAGE = Path(__file__).with_name("page")
 _LAUNCH_SECONDS = 60.0
 _TICK_SECONDS = 0.1
 _CLOSING_SECONDS = 10.0
+_NET_SECONDS = 60.0
 
 # Besides those that Playwright gives to every browser. No name is looked up and no address but ours is asked, whatever
 # the package, the page or the browser itself would like to.
@@ -171,7 +172,7 @@ class _Attempt:
         try:
             await self._watch(browser)
         finally:
-            with suppress(PlaywrightError, TimeoutError):  # it has ended by itself
+            with suppress(PlaywrightError, TimeoutError):  # it has ended by itself, or ends with the driver
                 await asyncio.wait_for(browser.close(), _CLOSING_SECONDS)
         journal = read_journal(self._journal_file)
         message = one_line(self._judge(journal))
@@ -209,19 +210,21 @@ class _Attempt:
     async def _watch(self, browser: Running) -> None:
         """Open the page and return when the case is over, too late or lost."""
         try:
-            page = await browser.new_page()
-            page.on("pageerror", lambda error: self._lose(f"the page failed ({error.message})"))
-            page.on("crash", lambda _: self._lose("the page crashed"))
-            browser.on("disconnected", lambda _: self._lose("the browser died"))
-            system = await browser.new_browser_cdp_session()
-            self._loading = time.monotonic()
-            await page.goto(
-                f"{self._setup.page}?attempt={self._case.name}&place={self._setup.place}", wait_until="commit"
-            )
-            while not self._is_over():
-                self._measure(await system.send("SystemInfo.getProcessInfo"))
-                await asyncio.sleep(_TICK_SECONDS)
-            self._measure(await system.send("SystemInfo.getProcessInfo"))
+            # A net below _is_over, for a browser that does not even answer how it is.
+            async with asyncio.timeout(LOAD_LIMIT_SECONDS + self._case.limit_seconds + _NET_SECONDS):
+                page = await browser.new_page()
+                page.on("pageerror", lambda error: self._lose(f"the page failed ({error.message})"))
+                page.on("crash", lambda _: self._lose("the page crashed"))
+                browser.on("disconnected", lambda _: self._lose("the browser died"))
+                system = await browser.new_browser_cdp_session()
+                self._loading = time.monotonic()
+                address = f"{self._setup.page}?attempt={self._case.name}&place={self._setup.place}"
+                await page.goto(address, wait_until="commit")
+                while not self._is_over():
+                    await asyncio.sleep(_TICK_SECONDS)
+                    self._measure(await system.send("SystemInfo.getProcessInfo"))
+        except TimeoutError:
+            self._lose("the browser stopped answering")
         except PlaywrightError as error:
             self._lose(f"the browser failed: {error.message}")
         finally:

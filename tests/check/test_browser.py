@@ -298,6 +298,18 @@ def test_what_is_killed_is_a_failed_result(
     assert result.output == "so far\n"
 
 
+def test_a_browser_that_stops_answering_is_ended(
+    package: Package, toolchain: Toolchain, chrome: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for limit, seconds in (("LOAD_LIMIT_SECONDS", 8), ("_NET_SECONDS", 0), ("_CLOSING_SECONDS", 1)):
+        monkeypatch.setattr(checking, limit, seconds)
+    started = tmp_path / "pid"
+    watched = wrapped(chrome, tmp_path, before=f"(sleep 2; kill -STOP $$) & echo $$ > {shlex.quote(str(started))}")
+    result = check(package, case_of(tmp_path, ENDLESS, limit_seconds=1), toolchain, watched)
+    assert result.message.endswith("the browser stopped answering before the case was over")
+    assert not Path(f"/proc/{started.read_text().strip()}").exists()
+
+
 def test_nobody_else_is_asked(package: Package, toolchain: Toolchain, chrome: Browser, tmp_path: Path) -> None:
     """Neither by the page nor by the browser itself, which notes each connection that it tries."""
     log = tmp_path / "net.json"
