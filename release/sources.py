@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from release.errors import WrongUsage
@@ -87,7 +87,8 @@ def pinned_triton(pins: PinSet, *, cache: Path, progress: Progress, allow_dirty:
 def other_triton(pins: PinSet, ref: str, *, cache: Path, progress: Progress) -> Source:
     """Take the tree in the folder ``ref``, or fetch that branch, tag or commit of the pinned repository.
 
-    Raises WrongUsage where it is none of these, BrokenEnvironment when the repository cannot be reached.
+    What NEW_TRITON_ROOT names is taken for that commit, where it does not say itself which it is. Raises WrongUsage
+    where it is none of these, BrokenEnvironment when the repository cannot be reached.
     """
     if Path(ref).is_dir():
         return Source(name=TRITON, path=Path(ref).resolve(), commit=None, digest="", given=True)
@@ -98,7 +99,7 @@ def other_triton(pins: PinSet, ref: str, *, cache: Path, progress: Progress) -> 
             remedy="Give a commit with all of its 40 digits, the name of a branch or a tag, or the path of a tree.",
         )
     origin = Origin(repository=pins.triton.repository, commit=commit)
-    return provide(TRITON, origin, variable="NEW_TRITON_ROOT", cache=cache, progress=progress)
+    return replace(provide(TRITON, origin, variable="NEW_TRITON_ROOT", cache=cache, progress=progress), commit=commit)
 
 
 def triton_tags(pins: PinSet) -> list[str]:

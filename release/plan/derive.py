@@ -42,6 +42,8 @@ def derive(name: str, *, triton: str, llvm: str, pyodide: str, cache: Path, prog
     pins = load_pins(name)
     old = pinned_triton(pins, cache=cache, progress=progress)
     new = other_triton(pins, triton, cache=cache, progress=progress) if triton else old
+    if new.commit is None and triton:
+        raise WrongUsage(f"{triton} does not say which commit it is.", remedy="Name a branch, a tag or a commit.")
     facts, now = read_facts(new.path), read_facts(old.path)
     found = find_pyodide(pyodide, pins, cache, progress) if pyodide else None
     text = updated(

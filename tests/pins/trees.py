@@ -1,9 +1,11 @@
 """Trees with just the files that say what a tree is."""
 
+import ast
 import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from release.package.layer import PYTHON
 from release.pins.load import load_pins
 
 PREVIEW_LLVM = "0729a74e66aeeb7a9839d80bfd64fc49b2e69f52"
@@ -31,6 +33,24 @@ def triton(root: Path, more: Mapping[str, object] | None = None, *, llvm: str = 
             **(more or {}),
         },
     )
+
+
+def what_the_layer_imports() -> dict[str, str]:
+    """The Python files of a Triton that has every name which the compile-only layer imports, and nothing else."""
+    texts: dict[str, str] = {}
+    for path in sorted(PYTHON.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.ImportFrom) or node.level or not (node.module or "").startswith("triton"):
+                continue
+            parts = (node.module or "").split(".")[1:]
+            inside = parts[:1] == ["backends"] and parts[1:2] in (["amd"], ["nvidia"])
+            folder = f"third_party/{parts[1]}/backend" if inside else "python/triton"
+            name = "/".join([folder, *(parts[2:] if inside else parts)])
+            for alias in node.names:
+                texts[f"{name}/__init__.py"] = texts.get(f"{name}/__init__.py", "") + f"{alias.name} = None\n"
+    # What says the version is there already.
+    texts["python/triton/__init__.py"] = texts.get("python/triton/__init__.py", "") + "__version__ = '3.6.0'\n"
+    return texts
 
 
 def llvm(root: Path, *version: object) -> Path:

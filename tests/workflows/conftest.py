@@ -1,10 +1,14 @@
 """A repository at a GitHub and a Sigstore on loopback, and its workflows, which run under ``act``."""
 
+import base64
+import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,6 +44,14 @@ class Project:
         self.github.tag(self.hosted, tag)
         return self.run("release.yml", Event(name="push", ref=f"refs/tags/{tag}"))
 
+    def push_again(self, tag: str) -> Outcome:
+        """Run again what the push of a tag has started, as the next attempt of that run."""
+        return self.run("release.yml", Event(name="push", ref=f"refs/tags/{tag}"), again=True)
+
+    def given(self, env: Mapping[str, str]) -> "Project":
+        """Give every step more of an environment."""
+        return replace(self, repository=replace(self.repository, env={**self.repository.env, **env}))
+
     def dispatch(self, workflow: str, ref: str = "refs/heads/main", **inputs: str) -> Outcome:
         """Run a workflow by hand."""
         given = {name.replace("_", "-"): value for name, value in inputs.items()}
@@ -52,10 +64,61 @@ class Project:
         go = self.repository.run_again if again else self.repository.run
         return go(workflow, event)
 
-    def releases(self) -> list[dict[str, object]]:
+    def releases(self) -> list[dict[str, Any]]:
         """List what is published."""
         found = self.github.call("GET", f"/repos/{self.hosted.name}/releases")
         return [release for release in found if not release["draft"]]
+
+    def assets(self, release: Mapping[str, Any]) -> dict[str, str]:
+        """Return the digests of what a release has, by their names."""
+        stored = self.github.front.assets
+        return {asset["name"]: stored[asset["id"]].sha256 for asset in release["assets"]}
+
+    def pulls(self) -> list[dict[str, Any]]:
+        """List all pull requests."""
+        found: list[dict[str, Any]] = self.github.call("GET", f"/repos/{self.hosted.name}/pulls?state=all")
+        return found
+
+    def issues(self) -> list[dict[str, Any]]:
+        """List the open issues."""
+        found = self.github.call("GET", f"/repos/{self.hosted.name}/issues")
+        return [issue for issue in found if "pull_request" not in issue]
+
+    def job(self, plan: str, *, takes: list[str], **env: str) -> "Job":
+        """Set up a job whose steps are run one by one, with the artifacts of the run before."""
+        workspace = self.repository.state / f"job-{next(_numbers)}"
+        shutil.copytree(self.repository.checkout, workspace, ignore=shutil.ignore_patterns(".git"))
+        for name in takes:
+            shutil.copytree(self.repository.state / "artifacts" / name, workspace / "out" / name)
+        given = {"PLAN": plan, "GITHUB_TOKEN": TOKEN, "GITHUB_REPOSITORY": self.hosted.name, **env}
+        trust = self.repository.variables["TRITON_WASM_TRUST_CONFIG"]
+        return Job(workspace=workspace, env={**self.repository.env, "TRUST_CONFIG": trust, **given})
+
+    def file(self, path: str, branch: str) -> str:
+        """Return the text of a file on a branch."""
+        found = self.github.call("GET", f"/repos/{self.hosted.name}/contents/{path}?ref={branch}")
+        return base64.b64decode(found["content"]).decode()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """A workspace, and what its steps are given."""
+
+    workspace: Path
+    env: Mapping[str, str]
+
+    def step(self, name: str) -> subprocess.CompletedProcess[str]:
+        """Run a file of ``scripts/`` as a step does, but with what it says on its own streams."""
+        env = {**os.environ, **self.env, "GITHUB_ACTIONS": "false"}
+        command = [sys.executable, str(self.workspace / "scripts" / name)]
+        return subprocess.run(command, cwd=self.workspace, env=env, capture_output=True, text=True, timeout=280)
+
+
+def commit(checkout: Path) -> None:
+    """Commit all that there is."""
+    who = ("-c", "user.name=x", "-c", "user.email=x@example.com")
+    subprocess.run(["git", "add", "--all"], cwd=checkout, check=True)
+    subprocess.run(["git", *who, "commit", "--quiet", "--message", "All of it"], cwd=checkout, check=True)
 
 
 def new_project(github: GitHub, sigstore: Sigstore, folder: Path, cache: Path) -> Project:  # noqa: F811
@@ -63,13 +126,10 @@ def new_project(github: GitHub, sigstore: Sigstore, folder: Path, cache: Path) -
     hosted = github.new_repository(f"fork-{next(_numbers)}")
     checkout = folder / "checkout"
     shutil.copytree(CHECKOUT, checkout, ignore=shutil.ignore_patterns(*_LEFT_OUT))
-    for command in (
-        ("init", "--quiet", "--initial-branch=main"),
-        ("remote", "add", "origin", f"https://github.com/{hosted.name}"),
-        ("add", "--all"),
-        ("-c", "user.name=x", "-c", "user.email=x@example.com", "commit", "--quiet", "--message", "All of it"),
-    ):
-        subprocess.run(["git", *command], cwd=checkout, check=True)
+    subprocess.run(["git", "init", "--quiet", "--initial-branch=main"], cwd=checkout, check=True)
+    remote = f"https://github.com/{hosted.name}"
+    subprocess.run(["git", "remote", "add", "origin", remote], cwd=checkout, check=True)
+    commit(checkout)
     env: Mapping[str, str] = {
         **sigstore.environment,
         "TRITON_WASM_CACHE": str(cache),
