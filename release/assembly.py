@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
@@ -30,6 +32,9 @@ from release.package.model import Package
 from release.progress import Progress
 from release.stage import RECORD
 from release.trust.model import SBOM
+
+if TYPE_CHECKING:
+    from release.toolchain.chromium import Browser
 
 CASES = "cases"
 FILES = "files"
@@ -62,16 +67,24 @@ def read_manifest(prepared: Path) -> Manifest:
         ) from error
 
 
-def check(prepared: Path, where: Where, *, runtime: Runtime, folder: Path, progress: Progress) -> CasesReport:
+def check(
+    prepared: Path, where: Where, *, runtime: Runtime, browser: Browser | None, folder: Path, progress: Progress
+) -> CasesReport:
     """Run the cases of a prepared package and write what came of it into ``folder``, whether they passed or not.
 
-    The digests that the package has to have are those of its manifest. Raises WrongUsage for a folder that is no
-    prepared package, BrokenEnvironment when what it is to be run in is missing.
+    The digests that the package has to have are those of its manifest. With a ``browser`` the cases run in that, and
+    ``where`` says in which part of a page. Raises WrongUsage for a folder that is no prepared package,
+    BrokenEnvironment when what it is to be run in is missing.
     """
     manifest, package = read_manifest(prepared), _package(prepared)
     cases, imports = load_cases(prepared / CASES), _imports(package.lock, manifest.name)
     digests = {asset.name: asset.sha256 for asset in manifest.assets}
-    report = check_package(
+    run: Callable[..., CheckReport] = check_package
+    if browser is not None:
+        from release.check.browser import check_in_browser
+
+        run = partial(check_in_browser, place="worker" if where == "chromium-worker" else "main", browser=browser)
+    report = run(
         package,
         cases,
         imports=imports,

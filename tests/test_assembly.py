@@ -11,6 +11,7 @@ import pytest
 from release.assembly import assemble, check, read_check, require_passed
 from release.errors import Finding, WrongUsage
 from release.manifest.checksums import verify
+from release.manifest.models import CasesReport
 from release.pipeline import Pipeline
 from release.progress import Progress
 from release.toolchain.model import Toolchain
@@ -23,6 +24,11 @@ class Parts:
     checked: Path
 
 
+def check_in_node(prepared: Path, toolchain: Toolchain, folder: Path) -> CasesReport:
+    progress = Progress(quiet=True)
+    return check(prepared, "node", browser=None, runtime=toolchain, folder=folder, progress=progress)
+
+
 @pytest.fixture(scope="module")
 def made(pipeline: Pipeline, toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> Parts:
     module = pipeline.module(toolchain)
@@ -31,7 +37,9 @@ def made(pipeline: Pipeline, toolchain: Toolchain, tmp_path_factory: pytest.Temp
         pipeline.prepare(toolchain, module, pipeline.package(toolchain, module)).folder, folder / "prepared"
     )
     checked = folder / "checked"
-    report = check(folder / "prepared", "node", runtime=toolchain, folder=checked, progress=Progress(quiet=True))
+    report = check(
+        folder / "prepared", "node", browser=None, runtime=toolchain, folder=checked, progress=Progress(quiet=True)
+    )
     require_passed(report, checked)
     return Parts(prepared=folder / "prepared", checked=checked)
 
@@ -106,7 +114,9 @@ def test_a_package_that_is_not_the_prepared_one_does_not_pass(
 ) -> None:
     with next(parts.prepared.glob("*.whl")).open("ab") as wheel:
         wheel.write(b"more")
-    report = check(parts.prepared, "node", runtime=toolchain, folder=tmp_path / "c", progress=Progress(quiet=True))
+    report = check(
+        parts.prepared, "node", browser=None, runtime=toolchain, folder=tmp_path / "c", progress=Progress(quiet=True)
+    )
     assert not report.passed
     assert "SHA-256" in report.cases[0].message
 

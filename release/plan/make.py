@@ -34,7 +34,7 @@ SAMPLE = "sample"
 
 _STAGES: tuple[Stage, ...] = ("module", "check", "publish")
 _RUNNER = "ubuntu-24.04"
-_CHECKS: tuple[Where, ...] = ("node",)
+_CHECKS: tuple[Where, ...] = ("node", "chromium-worker", "chromium-main")
 _STOP_AFTER_MINUTES = 320  # a job has six hours; what is left is for setting up before, and for saving afterwards
 _TAGS, _BRANCHES = "refs/tags/", "refs/heads/"
 

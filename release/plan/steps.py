@@ -66,8 +66,15 @@ def check_package(plan: Plan, machine: Machine, prepared: Path, where: Where, ou
         node_version=node_version(find_node()),
         pyodide=install_pyodide(plan.pins, machine.cache, machine.progress),
     )
+    browser = None
+    if where != "node":
+        from release.toolchain.chromium import find_chromium
+
+        browser = find_chromium(machine.cache, machine.progress)
     with replacing_folder(out) as temporary:
-        return assembly.check(prepared, where, runtime=runtime, folder=temporary, progress=machine.progress)
+        return assembly.check(
+            prepared, where, runtime=runtime, browser=browser, folder=temporary, progress=machine.progress
+        )
 
 
 def assemble(plan: Plan, prepared: Path, tests: Path, out: Path) -> Manifest:

@@ -18,7 +18,9 @@ pytestmark = pytest.mark.slow
 TAG = "v0.1.0+sample"
 COMMIT = "ab" * 20
 PREPARED = {"plan/plan": "success", "module/module": "success"}
-CHECKED = {**PREPARED, "check/check (node)": "success"}
+WHERE = ("node", "chromium-worker", "chromium-main")
+CHECKED = {**PREPARED, **{f"check/check ({where})": "success" for where in WHERE}}
+TESTS = {f"tests-{where}" for where in WHERE}
 RELEASED = {**CHECKED, "sign": "success", "publish/publish": "success", "publish/verify": "success"}
 
 
@@ -37,7 +39,7 @@ def test_a_tag_ends_in_a_published_and_verified_release(project: Project) -> Non
     assert len([name for name in published if name.endswith(".sigstore.json")]) > 5
     # GitHub's own attestation is of the same files, and was made before they were published.
     assert json.loads((project.repository.state / "attestation.json").read_text()) == published
-    assert artifacts(project) == {"package", "tests-node", "release"}
+    assert artifacts(project) == {"package", "release"} | TESTS
     assert outcome.outputs["publish/publish"]["url"] == release["html_url"]
     assert "| pin set | `preview`, profile `release`, sample |" in outcome.summaries["plan/plan"]
     assert "under brotli" in outcome.summaries["module/module"]
@@ -53,7 +55,7 @@ def test_by_hand_it_is_a_dry_run(project: Project) -> None:
     assert outcome.jobs == RELEASED, outcome.tail
     assert project.releases() == []
     assert project.github.front.seen.writes == []
-    assert artifacts(project) == {"package", "tests-node", "release", "published"}
+    assert artifacts(project) == {"package", "release", "published"} | TESTS
     assert not (project.repository.state / "attestation.json").exists()
     assert "release.yml@refs/heads/main" in outcome.summaries["publish/verify"]
 
@@ -72,12 +74,14 @@ def test_a_failing_check_ends_with_nothing_published(project: Project) -> None:
     case.write_text("raise SystemExit('this case fails')\n")
     commit(project.repository.checkout)
     outcome = project.push_tag(TAG)
-    assert outcome.jobs == {**PREPARED, "check/check (node)": "failure"}, outcome.tail
+    assert outcome.jobs == {**PREPARED, **{f"check/check ({where})": "failure" for where in WHERE}}, outcome.tail
     assert project.releases() == []
     assert project.github.front.seen.writes == []
-    assert artifacts(project) == {"package", "tests-node", "failure-check-node"}
-    ((level, _, message),) = outcome.annotations
-    assert level == "error" and "3 of 15 checks failed; the first is long-source" in message
+    assert artifacts(project) == {"package"} | TESTS | {f"failure-check-{where}" for where in WHERE}
+    assert {level for level, _, _ in outcome.annotations} == {"error"}
+    said = " ".join(message for _, _, message in outcome.annotations)
+    assert "3 of 15 checks failed; the first is long-source (wheel, Node" in said
+    assert said.count("1 of 5 checks failed; the first is long-source (lock, ") == 2
     assert "**check failed.**" in outcome.summaries["check/check (node)"]
 
 
@@ -121,16 +125,17 @@ def test_a_new_pin_ends_in_a_pull_request(project: Project, trees: dict[str, str
     (pull,) = project.pulls()
     assert pull["title"] == f"Pin set preview: Triton {COMMIT[:12]}"
     assert pull["head"]["ref"] == f"pins/preview-triton-{COMMIT[:12]}"
-    for said in ("This is a rehearsal", "This is the first release", "| Triton |", "15 of 15 checks passed"):
+    for said in ("This is a rehearsal", "This is the first release", "| Triton |", "25 of 25 checks passed"):
         assert said in pull["body"]
     text = project.file("pins/preview.toml", pull["head"]["ref"])
     pins = PinSet.model_validate(tomllib.loads(text))
     assert pins == load_pins("preview").model_copy(update={"triton": pins.triton})
     assert pins.triton.commit == COMMIT
     assert "What Pin set preview: Triton" in outcome.summaries["plan/plan"]
-    job = project.job(outcome.outputs["plan/plan"]["plan"], takes=["package", "tests-node"])
+    job = project.job(outcome.outputs["plan/plan"]["plan"], takes=["package", *TESTS])
     (job.workspace / "out" / "tests").mkdir()
-    (job.workspace / "out" / "tests-node").rename(job.workspace / "out" / "tests" / "tests-node")
+    for name in TESTS:
+        (job.workspace / "out" / name).rename(job.workspace / "out" / "tests" / name)
     assert job.step("assemble.py").returncode == 0
     again = job.step("propose.py")
     assert "Pull request 1: unchanged" in again.stdout, again.stderr
