@@ -62,7 +62,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="triton-wasm",
         description="Build, check and publish Triton as a compile-only WebAssembly package.",
-        epilog="Exit codes: 0 done, 1 a finding, 2 wrong usage, 3 a broken environment, 130 interrupted.",
+        epilog=(
+            "Exit codes: 0 done, 1 a finding, 2 wrong usage, 3 a broken environment, 4 the time is up, 130 interrupted."
+        ),
     )
     parser.add_argument("--version", action="version", version=release.__version__)
     parser.add_argument("--debug", action="store_true", help="show the traceback of a failure")
@@ -96,6 +98,9 @@ def _parser() -> argparse.ArgumentParser:
     _add_jobs(llvm)
     llvm.add_argument("--key-only", action="store_true", help="print the cache key and the folder to cache, and end")
     llvm.add_argument("--force", action="store_true", help="build, whatever is there")
+    llvm.add_argument(
+        "--stop-after", metavar="MINUTES", type=float, help="stop then and exit with 4; what is done is kept"
+    )
     llvm.add_argument("--no-wait", action="store_true", help="fail when another run works in the same folder")
     llvm.add_argument("--from-release", metavar="OWNER/NAME", help="before it is built, look in a release of its key")
     _add_sources(llvm)

@@ -34,5 +34,11 @@ class BrokenEnvironment(Problem):
     exit_code = 3
 
 
+class Unfinished(Problem):
+    """The time that was given is up. What was done is kept, and the same command goes on from there."""
+
+    exit_code = 4
+
+
 INTERRUPTED = 130
 """Exit code after Ctrl-C or SIGTERM, as shells have it (128 + SIGINT)."""

@@ -86,15 +86,16 @@ def run(
     """Run ``command`` to its end and say how that was; the caller judges the return code.
 
     The program leads a process group of its own. The whole group is ended when ``timeout`` (seconds) passes or when
-    this process is interrupted, so nothing is left running. ``env`` is added to our own environment. ``on_line`` gets
-    each line of the output as it comes, in a thread of its own; it must not raise.
+    this process is interrupted, so nothing is left running; it has a moment to put its things in order. ``env`` is added
+    to our own environment. ``on_line`` gets each line of the output as it comes, in a thread of its own; it must not
+    raise.
 
     Raises BrokenEnvironment when the program does not exist or may not be run.
     """
     arguments = tuple(os.fspath(part) for part in command)
     started = time.monotonic()
     chunks: list[bytes] = []
-    expired = threading.Event()
+    expired, ended = threading.Event(), threading.Event()
     process: subprocess.Popen[bytes] | None = None
     timer: threading.Timer | None = None
     try:
@@ -103,13 +104,14 @@ def run(
         reader = threading.Thread(target=_drain, args=(process, chunks, on_line), daemon=True)
         reader.start()
         if timeout is not None:
-            timer = threading.Timer(timeout, _expire, args=(process, expired))
+            timer = threading.Timer(timeout, _expire, args=(process, expired, ended))
             timer.start()
         if process.stdin is not None:
             _feed(process, stdin or "")
         # wait4 and not Popen.wait: only it tells the peak memory of just this program and its children.
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
+        ended.set()
     except BaseException:
         if process is not None:
             _end_group(process)
@@ -194,9 +196,11 @@ def _feed(process: subprocess.Popen[bytes], text: str) -> None:
         process.stdin.close()
 
 
-def _expire(process: subprocess.Popen[bytes], expired: threading.Event) -> None:
+def _expire(process: subprocess.Popen[bytes], expired: threading.Event, ended: threading.Event) -> None:
     expired.set()
-    _signal_group(process, signal.SIGKILL)
+    _signal_group(process, signal.SIGTERM)
+    ended.wait(_GRACE_SECONDS)
+    _signal_group(process, signal.SIGKILL)  # and whoever of the group has not gone with its leader
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
-from release.errors import Finding, Problem
+from release.errors import Finding, Problem, Unfinished
 from release.machine import low_priority
 from release.process import Completed, run
 from release.progress import Progress, Steps
@@ -29,17 +29,23 @@ def ninja(
     jobs: int,
     env: Mapping[str, str] | None = None,
     progress: Progress,
+    timeout: float | None = None,
 ) -> Completed:
     """Make ``targets`` in the build tree ``tree``, at low priority, with its progress shown as that of ``name``.
 
     Compilers that a killed run has left running are waited for. Raises Finding when something does not compile,
-    BrokenEnvironment when the memory or the disk is at its end.
+    BrokenEnvironment when the memory or the disk is at its end, Unfinished when ``timeout`` seconds have passed.
     """
     status = {**(env or {}), "NINJA_STATUS": "[%f/%t] "}
     command = toolchain.command(["ninja", "-C", tree, f"-j{jobs}", *targets], env=status)
     with ExitStack() as shown:
         watch = _Watch(name, progress, shown)
-        completed = run([*_alone(tree), *low_priority(), *command], cwd=tree, on_line=watch)
+        completed = run([*_alone(tree), *low_priority(), *command], cwd=tree, on_line=watch, timeout=timeout)
+    if completed.timed_out:
+        raise Unfinished(
+            f"{targets[0]} is not finished: {watch.done} of {watch.total} steps were done when the time was up.",
+            remedy="Run the same again: it goes on from there.",
+        )
     if completed.returncode != 0:
         raise _failure(completed, targets[0], tree, jobs)
     return completed
@@ -56,19 +62,19 @@ class _Watch:
     def __init__(self, name: str, progress: Progress, shown: ExitStack) -> None:
         self._name, self._progress, self._shown = name, progress, shown
         self._steps: Steps | None = None
-        self._total = self._begun = self._last = 0
+        self.total = self.done = self._begun = 0
 
     def __call__(self, line: str) -> None:
         if not (found := _STATUS.match(line)):
             return
         number, total = int(found[1]), int(found[2])
-        if self._steps is None or number < self._last or total > self._total:
+        if self._steps is None or number < self.done or total > self.total:
             # The first line, or a new count: ninja runs CMake before the rest when a list of files has changed.
             self._shown.close()
-            self._total, self._begun = total, 0
+            self.total, self._begun = total, 0
             self._steps = self._shown.enter_context(self._progress.steps(self._name, min(total, _MOST_STEPS)))
-        self._last = number
-        if number * min(self._total, _MOST_STEPS) // self._total > self._begun:
+        self.done = number
+        if number * min(self.total, _MOST_STEPS) // self.total > self._begun:
             self._begun += 1
             self._steps.begin(f"{number} of {total}: {Path(found[3].split()[-1]).name}")
 

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shutil
+import sysconfig
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ from release.toolchain.node import find_node
 
 HERE = Path(__file__).parent
 STAND_INS = HERE / "stand_ins"
+ACT = Path(sysconfig.get_path("scripts")) / "act"
 RUNNER = "ubuntu-24.04"
 _TIMEOUT_SECONDS = 280
 _PINNED = re.compile(r"(?P<repository>[^/@]+/[^/@]+)(?P<folder>/[^@]+)?@(?P<commit>[0-9a-f]{40})")
@@ -87,7 +89,7 @@ class Repository:
             "STAND_IN_CHECKOUT": str(self.checkout),
         }
         command = [
-            *("act", event.name, "--json", "--no-cache-server", "--concurrent-jobs", "2"),
+            *(str(ACT), event.name, "--json", "--no-cache-server", "--concurrent-jobs", "2"),
             *("--workflows", f".github/workflows/{workflow}", "--eventpath", str(payload)),
             *("--platform", f"{RUNNER}=-self-hosted", "--action-cache-path", str(self.state / "act")),
             *(part for use in sorted(self._actions()) for part in ("--local-repository", use)),
