@@ -111,7 +111,11 @@ def llvm(options: argparse.Namespace) -> int:
             repository=options.from_release,
             progress=Progress(quiet=options.quiet),
         )
-    print(host.provide(tools, wait=not options.no_wait, jobs=options.jobs, force=options.force).prefix)
+    stop_after = None if options.stop_after is None else options.stop_after * 60
+    libraries = host.provide(
+        tools, wait=not options.no_wait, jobs=options.jobs, force=options.force, stop_after=stop_after
+    )
+    print(libraries.prefix)
     return 0
 
 

@@ -11,6 +11,7 @@ from release.pins.upstream import MAIN
 from release.progress import Progress
 from release.sources import Sources
 from release.stage import exclusive
+from release.toolchain.ccache import CompilerCache
 from release.toolchain.model import Toolchain
 
 
@@ -26,6 +27,7 @@ class HostLibraries:
         self.kept = DirectoryStore(folder=cache / "llvm", progress=progress)
         self.store: Store = self.kept
         """Where finished libraries come from and go to: the folder, unless somebody puts another one before it."""
+        self.objects = CompilerCache(folder=cache / "ccache", log=self.work / "compilers.log")
 
     @property
     def visible(self) -> list[Path]:
@@ -38,7 +40,13 @@ class HostLibraries:
         return key, self.kept.entry(key)
 
     def provide(
-        self, toolchain: Toolchain, *, wait: bool = True, jobs: int | None = None, force: bool = False
+        self,
+        toolchain: Toolchain,
+        *,
+        wait: bool = True,
+        jobs: int | None = None,
+        force: bool = False,
+        stop_after: float | None = None,
     ) -> LLVMLibraries:
         """Build them, or take them as they are there or from the cache; raises as ``build_llvm`` does."""
         with exclusive(self.work, wait=wait, progress=self._progress):
@@ -48,9 +56,11 @@ class HostLibraries:
                 work=self.work,
                 cache=self._cache,
                 store=self.store,
+                objects=self.objects,
                 progress=self._progress,
                 jobs=jobs,
                 force=force,
+                stop_after=stop_after,
             )
 
     def _request(self) -> LLVMRequest:

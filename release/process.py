@@ -86,9 +86,9 @@ def run(
     """Run ``command`` to its end and say how that was; the caller judges the return code.
 
     The program leads a process group of its own. The whole group is ended when ``timeout`` (seconds) passes or when
-    this process is interrupted, so nothing is left running; it has a moment to put its things in order. ``env`` is added
-    to our own environment. ``on_line`` gets each line of the output as it comes, in a thread of its own; it must not
-    raise.
+    this process is interrupted, so nothing is left running; it has a moment to put its things in order. ``env`` is
+    added to our own environment. ``on_line`` gets each line of the output as it comes, in a thread of its own; it must
+    not raise.
 
     Raises BrokenEnvironment when the program does not exist or may not be run.
     """

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Provide the LLVM libraries of a plan: as they are kept, as they were released, or built. PLAN is the plan.
 
-RELEASED_BY names a repository whose releases may have them. Outputs: built.
+RELEASED_BY names a repository whose releases may have them. Outputs: compiled, true when a compiler ran; also when the
+step fails.
 """
 
 import sys
@@ -15,14 +16,19 @@ bootstrap.enter(__file__)
 from release import actions
 from release.places import cache_folder
 from release.plan import Plan
-from release.plan.steps import Machine, provide_llvm
+from release.plan.steps import Machine, host_libraries, provide_llvm
 from release.progress import Progress
 
 
 def main() -> None:
     """Provide them, and say what was reused."""
     machine = Machine(cache=cache_folder(), progress=Progress())
-    reuse = provide_llvm(Plan.of_environment(), machine, released_by=actions.setting("RELEASED_BY", ""))
+    plan = Plan.of_environment()
+    host = host_libraries(plan, machine)
+    try:
+        reuse = provide_llvm(plan, host, machine, released_by=actions.setting("RELEASED_BY", ""))
+    finally:
+        actions.output("compiled", "true" if host.objects.compilations().done else "false")
     actions.summary(f"### LLVM\n\n{reuse}")
 
 

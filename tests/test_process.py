@@ -64,6 +64,14 @@ def test_a_timeout_ends_the_children_too(tmp_path: Path) -> None:
     assert wait_until_dead(int((tmp_path / "pid").read_text()))
 
 
+def test_a_timeout_leaves_a_moment_to_put_things_in_order_and_no_more() -> None:
+    orderly = run(["sh", "-c", "trap 'echo in order; exit' TERM; sleep 60 & wait"], timeout=0.5)
+    assert (orderly.output, orderly.timed_out) == ("in order\n", True)
+    stubborn = run(["sh", "-c", "trap '' TERM; while :; do sleep 0.1; done"], timeout=0.5)
+    assert stubborn.timed_out
+    assert 3 < stubborn.seconds < 8
+
+
 def test_a_program_killed_for_memory_is_reported_as_that() -> None:
     done = run(["sh", "-c", "kill -KILL $$"])
     assert "killed, most likely for lack of memory" in done.explain()

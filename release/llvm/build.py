@@ -1,12 +1,16 @@
 """The LLVM stage: from a source tree to an install prefix, or out of a store, and never half of one.
 
 The build tree lives in the work dir under its final name until the prefix is whole. Interrupted at any point, the same
-call goes on with the next object; only the prefix is made in one go.
+call goes on with the next object; only the prefix is made in one go. Where the tree is gone, as on
+the next machine of a CI service, ccache has the objects.
 """
 
 from __future__ import annotations
 
+import math
 import shutil
+import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +23,7 @@ from release.llvm.tablegen import find_generators, keep_generators
 from release.machine import look, size_of
 from release.progress import Progress
 from release.stage import Stage, key_of, run_stage
+from release.toolchain.ccache import Compilations, CompilerCache
 from release.toolchain.model import Toolchain
 from release.toolchain.ninja import ninja
 
@@ -27,12 +32,16 @@ NAME = "llvm"
 
 @dataclass(frozen=True, kw_only=True)
 class LLVMLibraries:
-    """The installed libraries: their prefix, the key of what they were made from, LLVM's version, and the record."""
+    """The installed libraries: their prefix, the key of what they were made from, LLVM's version, and the record.
+
+    ``compilations`` are those that it took; None where nothing had to be built.
+    """
 
     prefix: Path
     key: str
     version: str
     stage: Stage
+    compilations: Compilations | None
 
 
 def build_llvm(
@@ -42,22 +51,32 @@ def build_llvm(
     work: Path,
     cache: Path,
     store: Store,
+    objects: CompilerCache,
     progress: Progress,
     jobs: int | None = None,
     force: bool = False,
+    stop_after: float | None = None,
 ) -> LLVMLibraries:
     """Put the libraries into ``work``/llvm: as they are there, from ``store``, or built and then put into ``store``.
 
-    Commands of ``toolchain`` must see ``work`` and the source. ``jobs`` is the number of compilers at once, by default
-    what cores and memory allow. ``force`` builds in any case. Raises BrokenEnvironment when the machine has not the
-    disk, the memory or the tools, Finding when LLVM does not configure or compile, WrongUsage for no ``jobs``.
+    Commands of ``toolchain`` must see ``work``, the folders of ``objects``, and the source. ``jobs`` is the number of
+    compilers at once, by default what cores and memory allow. ``force`` builds in any case; what ``objects`` has is not
+    compiled even then. ``stop_after`` is in seconds.
+
+    Raises BrokenEnvironment when the machine has not the disk, the memory or the tools, Finding when LLVM does not
+    configure or compile, Unfinished when ``stop_after`` is over, WrongUsage for no ``jobs`` or no time.
     """
+    started = time.monotonic()
     if jobs is not None and jobs < 1:
         raise WrongUsage(f"{jobs} compilers at once build nothing.", remedy="Give --jobs 1 or more.")
+    if stop_after is not None and not 0 < stop_after < math.inf:
+        raise WrongUsage("In no time nothing is built.", remedy="Give --stop-after more than 0 minutes.")
     work = work.resolve()
     inputs = key_inputs(request, toolchain)
     key = key_of(inputs)
     tree = work / f"{NAME}-build-{key[:12]}"
+    compiled = objects.begin(toolchain, tree)
+    built = False
 
     def build(folder: Path) -> None:
         prefix = folder / "prefix"
@@ -67,13 +86,22 @@ def build_llvm(
         for other in work.glob(f"{NAME}-build-*"):
             if other != tree:
                 shutil.rmtree(other)  # of an LLVM that nobody asks for any more
-        _make(request, toolchain, tree, prefix, cache=cache, jobs=jobs, progress=progress)
+        nonlocal built
+        built = True
+        end = None if stop_after is None else started + stop_after
+        _make(request, toolchain, tree, prefix, cache=cache, jobs=jobs, end=end, compiled=compiled, progress=progress)
         keep(store, key, prefix, progress)
 
     stage = run_stage(NAME, work / NAME, inputs=inputs, build=build, progress=progress, force=force)
     if tree.exists() and not stage.reused:
         shutil.rmtree(tree)
-    return LLVMLibraries(prefix=stage.folder / "prefix", key=key, version=request.version, stage=stage)
+    return LLVMLibraries(
+        prefix=stage.folder / "prefix",
+        key=key,
+        version=request.version,
+        stage=stage,
+        compilations=objects.compilations() if built else None,
+    )
 
 
 def keep(store: Store, key: str, prefix: Path, progress: Progress) -> None:
@@ -92,6 +120,8 @@ def _make(
     *,
     cache: Path,
     jobs: int | None,
+    end: float | None,
+    compiled: Mapping[str, str],
     progress: Progress,
 ) -> None:
     machine = look(tree.parent)
@@ -102,7 +132,9 @@ def _make(
     progress.note(f"  Its table generators are {generators.what}.")
     link_jobs = link_jobs_for(machine, jobs)
     configure(request, toolchain, tree, generators=generators, link_jobs=link_jobs, progress=progress)
-    ninja(tree, "distribution", name=NAME, toolchain=toolchain, jobs=jobs, env=generators.env, progress=progress)
+    env = {**generators.env, **compiled}
+    left = None if end is None else max(end - time.monotonic(), 1)
+    ninja(tree, "distribution", name=NAME, toolchain=toolchain, jobs=jobs, env=env, progress=progress, timeout=left)
     # Beside the stage's folder and on the same disk, so that taking its place is a rename.
     destination = prefix.with_name("destination")
     env = {**generators.env, "DESTDIR": str(destination)}

@@ -136,18 +136,33 @@ def verify(plan: Plan, machine: Machine, *, workflow: str, trust_config: Path | 
         return verify_release(folder, identity=identity, root=root)
 
 
-def provide_llvm(plan: Plan, machine: Machine, *, released_by: str) -> str:
-    """Provide the host libraries of a plan, and say in Markdown where they came from and what was reused."""
+def provide_llvm(plan: Plan, host: HostLibraries, machine: Machine, *, released_by: str) -> str:
+    """Provide the host libraries of a plan, and say in Markdown where they came from and what was reused.
+
+    Raises as ``build_llvm`` does; Unfinished when the plan's time for it is up.
+    """
     if plan.llvm is None:
         raise WrongUsage("This plan needs no LLVM.", remedy="Leave out the job where `stages` has no `llvm`.")
-    host = host_libraries(plan, machine)
     if released_by:
         host.store = _released(host, machine, released_by)
     toolchain = prepare(
         plan.pins, cache=machine.cache, allow_mismatch=False, progress=machine.progress, bind=host.visible
     )
-    libraries = host.provide(toolchain)
-    return f"LLVM {libraries.version}, key `{libraries.key[:12]}`."
+    kept = host.kept.entry(plan.llvm.key).exists()
+    libraries = host.provide(toolchain, stop_after=plan.llvm.stop_after * 60)
+    if not host.kept.entry(libraries.key).exists():
+        host.kept.put(libraries.key, libraries.prefix)  # other jobs get it from there
+    compiled, minutes = libraries.compilations, libraries.stage.seconds / 60
+    if compiled:
+        how = (
+            f"built in {minutes:.1f} minutes: {compiled.done} objects compiled,"
+            f" {compiled.reused} reused from the compiler's cache"
+        )
+    elif libraries.stage.reused:
+        how = "reused as they were in the work dir"
+    else:
+        how = "reused from the cache" if kept else f"reused from a release of {released_by}"
+    return f"LLVM {libraries.version}, key `{libraries.key[:12]}`: {how}."
 
 
 def _released(host: HostLibraries, machine: Machine, repository: str) -> Store:

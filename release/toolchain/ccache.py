@@ -35,8 +35,9 @@ class CompilerCache:
     folder: Path
     log: Path
 
-    def begin(self, toolchain: Toolchain) -> dict[str, str]:
-        """Forget what is in the log, and return the environment in which em++ asks ccache before it compiles.
+    def begin(self, toolchain: Toolchain, tree: Path) -> dict[str, str]:
+        """Forget what is in the log, and return the environment in which em++ asks ccache before it compiles in
+        ``tree``.
 
         Commands of ``toolchain`` must see the folder and that of the log. Raises BrokenEnvironment without ccache.
         """
@@ -50,7 +51,8 @@ class CompilerCache:
             "CCACHE_STATSLOG": str(self.log),
             # A toolchain that was installed again is the same one: its digest says so, and not its time.
             "CCACHE_COMPILERCHECK": f"string:{toolchain.emscripten.digest}",
-            "CCACHE_NOHASHDIR": "true",  # names are relative to the tree, wherever it is
+            "CCACHE_NOHASHDIR": "true",  # names are relative to the tree, wherever it is,
+            "CCACHE_BASEDIR": str(tree),  # and CMake's are made so
             "CCACHE_DEPEND": "true",  # what compilers say of headers will do; preprocessing first takes a second run
         }
 

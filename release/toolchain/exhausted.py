@@ -12,7 +12,9 @@ from release.process import Completed
 
 _LITTLE_SPACE = 1 << 24
 _NO_MEMORY = re.compile(
-    r"received SIGKILL|^FAILED: \[code=137\]|^Killed$|: Killed$|std::bad_alloc|out of memory|Cannot allocate memory",
+    # 255 is what ccache ends with when a signal has ended its compiler.
+    r"received SIGKILL|^FAILED: \[code=(?:137|255)\]|^Killed$|: Killed$|std::bad_alloc|out of memory"
+    r"|Cannot allocate memory",
     re.MULTILINE,
 )
 

@@ -8,6 +8,7 @@ import pytest
 from release.llvm import DirectoryStore, LLVMLibraries, LLVMRequest, build_llvm
 from release.pins.load import load_llvm_profile
 from release.progress import Progress
+from release.toolchain.ccache import CompilerCache
 from release.toolchain.model import Toolchain
 from tests.llvm.tiny import VERSION, tiny_llvm, tiny_triton
 
@@ -36,7 +37,9 @@ class Case:
     toolchain: Toolchain
     notes: Notes = field(default_factory=Notes)
 
-    def build(self, *, work: str = "work", jobs: int = 2, force: bool = False) -> LLVMLibraries:
+    def build(
+        self, *, work: str = "work", jobs: int = 2, force: bool = False, stop_after: float | None = None
+    ) -> LLVMLibraries:
         (self.folder / work).mkdir(exist_ok=True)
         return build_llvm(
             self.request,
@@ -44,9 +47,11 @@ class Case:
             work=self.folder / work,
             cache=self.folder / "cache",
             store=DirectoryStore(folder=self.folder / "store", progress=self.notes),
+            objects=CompilerCache(folder=self.folder / "ccache", log=self.folder / work / "compilers.log"),
             progress=self.notes,
             jobs=jobs,
             force=force,
+            stop_after=stop_after,
         )
 
     def edit(self, name: str, old: str, new: str) -> None:

