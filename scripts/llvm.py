@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Provide the LLVM libraries of a plan: as they are kept, as they were released, or built. PLAN is the plan.
 
-RELEASED_BY names a repository whose releases may have them. Outputs: compiled, true when a compiler ran; also when the
+RELEASED_BY names a repository whose releases may have them, TRUST_CONFIG another Sigstore than the public one. Outputs: compiled, true when a compiler ran; also when the
 step fails.
 """
 
@@ -25,8 +25,15 @@ def main() -> None:
     machine = Machine(cache=cache_folder(), progress=Progress())
     plan = Plan.of_environment()
     host = host_libraries(plan, machine)
+    config = actions.setting("TRUST_CONFIG", "")
     try:
-        reuse = provide_llvm(plan, host, machine, released_by=actions.setting("RELEASED_BY", ""))
+        reuse = provide_llvm(
+            plan,
+            host,
+            machine,
+            released_by=actions.setting("RELEASED_BY", ""),
+            trust_config=Path(config) if config else None,
+        )
     finally:
         actions.output("compiled", "true" if host.objects.compilations().done else "false")
     actions.summary(f"### LLVM\n\n{reuse}")

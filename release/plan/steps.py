@@ -136,7 +136,9 @@ def verify(plan: Plan, machine: Machine, *, workflow: str, trust_config: Path | 
         return verify_release(folder, identity=identity, root=root)
 
 
-def provide_llvm(plan: Plan, host: HostLibraries, machine: Machine, *, released_by: str) -> str:
+def provide_llvm(
+    plan: Plan, host: HostLibraries, machine: Machine, *, released_by: str, trust_config: Path | None
+) -> str:
     """Provide the host libraries of a plan, and say in Markdown where they came from and what was reused.
 
     Raises as ``build_llvm`` does; Unfinished when the plan's time for it is up.
@@ -144,7 +146,7 @@ def provide_llvm(plan: Plan, host: HostLibraries, machine: Machine, *, released_
     if plan.llvm is None:
         raise WrongUsage("This plan needs no LLVM.", remedy="Leave out the job where `stages` has no `llvm`.")
     if released_by:
-        host.store = _released(host, machine, released_by)
+        host.store = _released(host, machine, released_by, trust_config)
     toolchain = prepare(
         plan.pins, cache=machine.cache, allow_mismatch=False, progress=machine.progress, bind=host.visible
     )
@@ -165,14 +167,14 @@ def provide_llvm(plan: Plan, host: HostLibraries, machine: Machine, *, released_
     return f"LLVM {libraries.version}, key `{libraries.key[:12]}`: {how}."
 
 
-def _released(host: HostLibraries, machine: Machine, repository: str) -> Store:
+def _released(host: HostLibraries, machine: Machine, repository: str, trust_config: Path | None) -> Store:
     """Put the releases of ``repository`` behind the folder of the store; where nobody can be believed, leave them."""
     from release.publish.llvm_cache import SIGNED_BY, SIGNED_FROM, ReleasedLLVMs
     from release.trust.model import Identity
-    from release.trust.root import public_root
+    from release.trust.root import public_root, root_from
 
     try:
-        root = public_root()
+        root = root_from(trust_config) if trust_config else public_root()
     except BrokenEnvironment as problem:
         machine.progress.note(f"  Released libraries are not looked for: {problem}")
         return host.kept

@@ -43,8 +43,8 @@ def prepare(
 
     Raises BrokenEnvironment when no provider has them, Finding when the Pyodide is not the pinned one.
     """
-    # Python's own folder too: headers that come with Python packages are in it.
-    visible = [CHECKOUT, cache, Path(sys.prefix), *bind]
+    # Python's own folder too: headers that come with Python packages are in it. The tools may be elsewhere, by a link.
+    visible = [CHECKOUT, cache, home(cache).resolve(), Path(sys.prefix), *bind]
     stamp = home(cache) / "proved" / f"{key_of(pins.model_dump(include={'pyodide', 'emscripten', 'binaryen'}))}.json"
     choice = _choice()
     proved = recall(stamp, choice=choice)

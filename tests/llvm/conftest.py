@@ -10,7 +10,7 @@ from release.pins.load import load_llvm_profile
 from release.progress import Progress
 from release.toolchain.ccache import CompilerCache
 from release.toolchain.model import Toolchain
-from tests.llvm.tiny import VERSION, tiny_llvm, tiny_triton
+from tests.llvm.tiny import VERSION, table_generators, tiny_llvm, tiny_triton
 
 
 class Notes(Progress):
@@ -77,11 +77,7 @@ def make_case(folder: Path, toolchain: Toolchain) -> Case:
 @pytest.fixture(scope="session")
 def generators(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A table generator of the tiny LLVM's version."""
-    folder = tmp_path_factory.mktemp("generators")
-    program = folder / "llvm-tblgen"
-    program.write_text(f"#!/bin/sh\necho LLVM version {VERSION}\n")
-    program.chmod(0o755)
-    return folder
+    return table_generators(tmp_path_factory.mktemp("generators"), VERSION)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -27,8 +27,9 @@ get_property(libraries GLOBAL PROPERTY LIBRARIES)
 export(TARGETS ${libraries} FILE lib/cmake/llvm/LLVMExports.cmake)
 install(DIRECTORY include/ DESTINATION include COMPONENT llvm-headers)
 install(EXPORT LLVMExports DESTINATION lib/cmake/llvm COMPONENT cmake-exports)
-add_custom_target(llvm-headers)
-add_custom_target(cmake-exports)
+foreach(extra llvm-headers cmake-exports mlir-headers mlir-cmake-exports lld-headers lld-cmake-exports)
+  add_custom_target(${extra})
+endforeach()
 add_custom_target(distribution)
 add_custom_target(install-distribution)
 foreach(component ${LLVM_DISTRIBUTION_COMPONENTS})
@@ -62,6 +63,14 @@ def tiny_llvm(root: Path) -> Path:
     for target in ("X86", "WebAssembly"):
         (root / "llvm/lib/Target" / target).mkdir(parents=True)
     return root
+
+
+def table_generators(folder: Path, version: str) -> Path:
+    """Make a table generator that says it is of a version."""
+    program = folder / "llvm-tblgen"
+    write(program, f"#!/bin/sh\necho LLVM version {version}\n")
+    program.chmod(0o755)
+    return folder
 
 
 def tiny_triton(root: Path) -> Path:

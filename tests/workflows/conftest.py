@@ -121,6 +121,29 @@ def commit(checkout: Path) -> None:
     subprocess.run(["git", *who, "commit", "--quiet", "--message", "All of it"], cwd=checkout, check=True)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Runner:
+    """What a machine that runs jobs has at first: the toolkit's tools, which take no time that is worth a test's."""
+
+    cache: Path
+
+    def forget(self) -> None:
+        """Become another machine, which was never here."""
+        for path in self.cache.iterdir():
+            if not path.is_symlink():
+                shutil.rmtree(path)
+
+
+@pytest.fixture
+def runner(cache: Path, tmp_path: Path) -> Runner:
+    """A machine with a cache of its own."""
+    folder = tmp_path / "cache"
+    folder.mkdir()
+    for name in ("bootstrap", "uv", "toolchain"):
+        (folder / name).symlink_to(cache / name)
+    return Runner(cache=folder)
+
+
 def new_project(github: GitHub, sigstore: Sigstore, folder: Path, cache: Path) -> Project:  # noqa: F811
     """Make a repository of the checkout as it is."""
     hosted = github.new_repository(f"fork-{next(_numbers)}")
