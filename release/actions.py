@@ -13,7 +13,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NoReturn
 
@@ -23,7 +23,7 @@ from release.artifacts import write_atomically
 from release.errors import INTERRUPTED, BrokenEnvironment, Problem, WrongUsage
 
 FAILURES = "failure"
-"""What the names begin with under which steps that fail leave word for other jobs."""
+"""The folder in which steps that fail leave word for other jobs."""
 
 _SUMMARY = "GITHUB_STEP_SUMMARY"
 _LONGEST_SUMMARY = 1_000_000  # bytes; GitHub refuses 1 MiB
@@ -67,6 +67,7 @@ def mask(value: str) -> None:
     """Keep a value out of the log from now on. Elsewhere there is no log to keep it out of, and nothing is printed."""
     if within() and value:
         core.set_secret(value)
+        sys.stdout.flush()  # stderr is the same log, and nothing may be there before this
 
 
 @contextmanager
@@ -134,8 +135,9 @@ def _fail(name: str, problem: Problem) -> NoReturn:
     sys.stdout.flush()
     if within():
         error(f"{problem}\n{problem.remedy}", title=name)
-        summary(f"**{name} failed.** {problem}\n\nNext: {problem.remedy}")
-        _leave_word(name, problem)
+        with suppress(OSError):  # it has been said, and a full disk may be what it is about
+            _leave_word(name, problem)
+            summary(f"**{name} failed.** {problem}\n\nNext: {problem.remedy}")
     else:
         print(f"{name}: {problem}\n  {problem.remedy}", file=sys.stderr)
     sys.exit(problem.exit_code)
@@ -143,9 +145,7 @@ def _fail(name: str, problem: Problem) -> NoReturn:
 
 def _leave_word(name: str, problem: Problem) -> None:
     word = {"step": name, "message": str(problem), "remedy": problem.remedy, "exit_code": problem.exit_code}
-    folder = Path(f"{FAILURES}-{name}")
-    write_atomically(folder / f"{name}.json", json.dumps(word, indent=2) + "\n")
-    output("failure", str(folder))
+    write_atomically(Path(FAILURES) / f"{name}.json", json.dumps(word, indent=2) + "\n")
 
 
 def _annotate(kind: str, message: str, title: str) -> None:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Provide the LLVM libraries of a plan: as they are kept, as they were released, or built. PLAN is the plan.
 
-RELEASED_BY names a repository whose releases may have them, TRUST_CONFIG another Sigstore than the public one. Outputs: compiled, true when a compiler ran; also when the
-step fails.
+RELEASED_BY names a repository whose releases may have them, TRUST_CONFIG another Sigstore than the public one. Outputs:
+compiled, true when a compiler ran; also when the step fails.
 """
 
 import sys

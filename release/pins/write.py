@@ -21,14 +21,15 @@ def updated(
     *,
     triton: str | None = None,
     llvm: Mapping[str, str] | None = None,
+    stands_for: Mapping[str, str] | None = None,
     pyodide: PyodidePin | None = None,
     emscripten: str | None = None,
 ) -> str:
     """Return the text of the pin set in ``path`` with other sources.
 
     ``triton`` is a commit, ``llvm`` has commits by the names of the LLVMs that change: one that was a release, or stood
-    for another, is that commit from now on. Raises WrongUsage for a file that is no TOML, Finding for sources that make
-    no pin set of it.
+    for another, is that commit from now on, and stands for the one that ``stands_for`` has by its name. Raises
+    WrongUsage for a file that is no TOML, Finding for sources that make no pin set of it.
     """
     try:
         document = tomlkit.parse(path.read_text(encoding="utf-8"))
@@ -37,7 +38,7 @@ def updated(
     if triton:
         _table(document, "triton")["commit"] = triton
     for name, commit in (llvm or {}).items():
-        _move(_llvm(document, name), commit)
+        _move(_llvm(document, name), commit, (stands_for or {}).get(name))
     if pyodide:
         table = _table(document, "pyodide")
         for key, value in pyodide.model_dump().items():
@@ -56,11 +57,14 @@ def updated(
     return text
 
 
-def _move(table: Table, commit: str) -> None:
+def _move(table: Table, commit: str, stands_for: str | None) -> None:
     for key in _STANDS_FOR:
         if key in table:
             del table[key]
     table["commit"] = commit
+    if stands_for:
+        table["stands_for"] = stands_for
+        table["reason"] = "It was asked for in place of the one that Triton names."
 
 
 def _llvm(document: tomlkit.TOMLDocument, name: str) -> Table:

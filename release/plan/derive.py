@@ -36,8 +36,9 @@ class Derived:
 def derive(name: str, *, triton: str, llvm: str, pyodide: str, cache: Path, progress: Progress) -> Derived:
     """Put other sources into the pin set ``name``: a Triton (branch, tag or commit), an LLVM (commit), a Pyodide.
 
-    Without ``llvm`` it is the LLVM that Triton asks for, and what the pin set has where that stands for it. Raises
-    WrongUsage for what is none of these, BrokenEnvironment when they cannot be reached.
+    Without ``llvm`` it is the LLVM that Triton asks for, and what the pin set has where that stands for it; with it the
+    pin set says which one it stands for. Raises WrongUsage for what is none of these, BrokenEnvironment when they
+    cannot be reached.
     """
     pins = load_pins(name)
     old = pinned_triton(pins, cache=cache, progress=progress)
@@ -46,15 +47,17 @@ def derive(name: str, *, triton: str, llvm: str, pyodide: str, cache: Path, prog
         raise WrongUsage(f"{triton} does not say which commit it is.", remedy="Name a branch, a tag or a commit.")
     facts, now = read_facts(new.path), read_facts(old.path)
     found = find_pyodide(pyodide, pins, cache, progress) if pyodide else None
+    llvms, stands_for = _llvms(pins, facts.tree, llvm)
     text = updated(
         PINS / f"{name}.toml",
         triton=new.commit if triton else None,
-        llvm=_llvms(pins, facts.tree, llvm),
+        llvm=llvms,
+        stands_for=stands_for,
         pyodide=found.pin if found else None,
         emscripten=found.emscripten if found else None,
     )
     after = PinSet.model_validate(tomllib.loads(text))
-    report = impact(now, facts, after, known_bad=load_known_bad(), check_fixups=check_fixups, layer=PYTHON)
+    report = impact(now, facts, pins, known_bad=load_known_bad(), check_fixups=check_fixups, layer=PYTHON, llvm=llvm)
     what = _what(pins, after, triton)
     return Derived(
         pins=after,
@@ -78,14 +81,19 @@ def _blocked(report: Impact) -> str:
     return f"{report.verdict.capitalize()}. {first.topic}: {first.text}."
 
 
-def _llvms(pins: PinSet, tree: TritonTree, asked: str) -> dict[str, str]:
-    """Return the LLVM commits that change, by their names."""
+def _llvms(pins: PinSet, tree: TritonTree, asked: str) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the LLVM commits that change, by their names, and those of them that Triton asks for another of."""
     if asked and not _COMMIT.fullmatch(asked):
         raise WrongUsage(f"{asked!r} is no commit of LLVM.", remedy="Give all of its 40 digits.")
     wanted = {upstream.name: upstream.commit for upstream in tree.llvm}
-    if asked:
-        wanted[MAIN] = asked
-    return {pin.name: wanted[pin.name] for pin in pins.llvm if pin.name in wanted and not _is(pin, wanted[pin.name])}
+    changes = {pin.name: wanted[pin.name] for pin in pins.llvm if pin.name in wanted and not _is(pin, wanted[pin.name])}
+    if not asked:
+        return changes, {}
+    stands_for = {MAIN: wanted[MAIN]} if asked != wanted[MAIN] else {}
+    main = next(pin for pin in pins.llvm if pin.name == MAIN)
+    if (main.commit, main.stands_for) == (asked, stands_for.get(MAIN)):
+        return {name: commit for name, commit in changes.items() if name != MAIN}, {}
+    return {**changes, MAIN: asked}, stands_for
 
 
 def _is(pin: LLVMPin, commit: str) -> bool:

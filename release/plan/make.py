@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from release.actions import FAILURES
 from release.check.model import Where
 from release.errors import WrongUsage
 from release.libraries import HostLibraries
@@ -145,7 +144,6 @@ def _handovers(llvm: LLVMPlan | None) -> Handovers:
         tests=Handover(name="tests-", path="out/tests"),
         release=Handover(name="release", path="out/release"),
         published=Handover(name="published", path="out/published"),
-        failure=Handover(name=f"{FAILURES}-", path="out/failures"),
     )
 
 

@@ -57,7 +57,6 @@ class Handovers(_Part):
     tests: Handover
     release: Handover
     published: Handover
-    failure: Handover
 
 
 class Publication(_Part):

@@ -72,16 +72,18 @@ def impact(
     known_bad: Mapping[str, str],
     check_fixups: Callable[[list[FixupPin], Path], object],
     layer: Path,
+    llvm: str = "",
 ) -> Impact:
     """Compare the tree that ``pins`` are for with another one.
 
-    ``known_bad`` has a reason for each LLVM commit that must not be built; ``check_fixups`` raises Finding for a fix-up
-    that does not fit a tree. ``layer`` holds the Python files whose imports from Triton must be there.
+    ``llvm`` is a commit that somebody wants in place of the LLVM that the other tree asks for. ``known_bad`` has a
+    reason for each LLVM commit that must not be built; ``check_fixups`` raises Finding for a fix-up that does not fit a
+    tree. ``layer`` holds the Python files whose imports from Triton must be there.
     """
-    reused = _main(new).commit in _built(pins)
+    reused = (llvm or _main(new).commit) in _built(pins, llvm)
     lines = [
         *_versions(old, new),
-        *_llvm(old, new, pins, known_bad),
+        *_llvm(old, new, pins, known_bad, llvm),
         *_bindings(old, new),
         *_cmake(old, new),
         *_python(new, layer),
@@ -105,7 +107,9 @@ def _versions(old: TreeFacts, new: TreeFacts) -> Iterator[Line]:
     yield Line(topic="Triton", severity=Severity.CHANGE if changed else Severity.SAME, text=text)
 
 
-def _llvm(old: TreeFacts, new: TreeFacts, pins: PinSet, known_bad: Mapping[str, str]) -> Iterator[Line]:
+def _llvm(
+    old: TreeFacts, new: TreeFacts, pins: PinSet, known_bad: Mapping[str, str], asked: str
+) -> Iterator[Line]:
     before, after = {pin.name: pin for pin in old.tree.llvm}, {pin.name: pin for pin in new.tree.llvm}
     for name in sorted(after.keys() | before.keys(), key=[*after, *before].index):
         topic = "LLVM" if name == MAIN else f"LLVM {name}"
@@ -113,15 +117,17 @@ def _llvm(old: TreeFacts, new: TreeFacts, pins: PinSet, known_bad: Mapping[str, 
             yield Line(topic=topic, severity=Severity.CHANGE, text="Triton no longer has it")
             continue
         pin = after[name]
-        if reason := known_bad.get(pin.commit):
-            yield Line(topic=topic, severity=Severity.STOP, text=f"{pin.commit[:12]} is known to be bad: {reason}")
+        commit = asked if asked and name == MAIN else pin.commit
+        if reason := known_bad.get(commit):
+            yield Line(topic=topic, severity=Severity.STOP, text=f"{commit[:12]} is known to be bad: {reason}")
         if name not in before:
             text = f"{pin.commit[:12]}, a second LLVM ({pin.file}), which the module stage cannot build yet"
             yield Line(topic=topic, severity=Severity.WORK, text=text)
-        elif name == MAIN and pin.commit in _built(pins):
-            yield Line(topic=topic, severity=Severity.SAME, text=f"{pin.commit[:12]}, which the pin set builds: reused")
+        elif name == MAIN and commit in _built(pins, asked):
+            yield Line(topic=topic, severity=Severity.SAME, text=f"{commit[:12]}, which the pin set builds: reused")
         else:
-            text = f"{before[name].commit[:12]} → {pin.commit[:12]}: another build, and the pin set has to name it"
+            place = f" in place of the {pin.commit[:12]} that Triton asks for" if commit != pin.commit else ""
+            text = f"{before[name].commit[:12]} → {commit[:12]}{place}: another build, and the pin set has to name it"
             yield Line(topic=topic, severity=Severity.CHANGE, text=text)
         if name in before and before[name].file != pin.file:
             yield Line(topic=topic, severity=Severity.SAME, text=f"named by {pin.file}, before by {before[name].file}")
@@ -188,8 +194,11 @@ def _main(facts: TreeFacts) -> UpstreamLLVM:
     return next(pin for pin in facts.tree.llvm if pin.name == MAIN)
 
 
-def _built(pins: PinSet) -> set[str | None]:
-    return {commit for pin in pins.llvm if pin.name == MAIN for commit in (pin.commit, pin.stands_for)}
+def _built(pins: PinSet, asked: str) -> set[str | None]:
+    """Name the commits for which the pin set has a build; who asks for one by itself wants that and no other for it."""
+    return {
+        commit for pin in pins.llvm if pin.name == MAIN for commit in (pin.commit, None if asked else pin.stands_for)
+    }
 
 
 def _ptx(version: int | None) -> str:
