@@ -107,9 +107,7 @@ def _versions(old: TreeFacts, new: TreeFacts) -> Iterator[Line]:
     yield Line(topic="Triton", severity=Severity.CHANGE if changed else Severity.SAME, text=text)
 
 
-def _llvm(
-    old: TreeFacts, new: TreeFacts, pins: PinSet, known_bad: Mapping[str, str], asked: str
-) -> Iterator[Line]:
+def _llvm(old: TreeFacts, new: TreeFacts, pins: PinSet, known_bad: Mapping[str, str], asked: str) -> Iterator[Line]:
     before, after = {pin.name: pin for pin in old.tree.llvm}, {pin.name: pin for pin in new.tree.llvm}
     for name in sorted(after.keys() | before.keys(), key=[*after, *before].index):
         topic = "LLVM" if name == MAIN else f"LLVM {name}"
