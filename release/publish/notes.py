@@ -10,8 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from release.check.oracle.model import OracleReport
 from release.errors import WrongUsage
 from release.manifest.models import CasesReport, Manifest, VariantSizes
@@ -39,7 +37,7 @@ class Told:
                 tests=CasesReport.model_validate_json((folder / "tests.json").read_text()),
                 oracle=OracleReport.model_validate_json(oracle.read_text()) if oracle.is_file() else None,
             )
-        except (OSError, ValidationError) as error:
+        except (OSError, ValueError) as error:
             raise WrongUsage(
                 f"{folder} does not say what it is ({type(error).__name__}).",
                 remedy="Give the --out folder of a release.",

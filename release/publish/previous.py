@@ -8,7 +8,7 @@ from pathlib import Path
 
 from release.assembly import MANIFEST, TESTS
 from release.download import Absent, download
-from release.errors import WrongUsage
+from release.errors import Finding, WrongUsage
 from release.progress import Progress
 from release.publish.notes import Told
 from release.retry import Retry
@@ -25,16 +25,16 @@ def previous_release(repository: str, into: Path, *, progress: Progress, retry: 
     """
     retry = retry or Retry(progress)
     server = os.environ.get("GITHUB_SERVER_URL", "https://github.com")
-    for name in (MANIFEST, TESTS, _ORACLE):
-        url = f"{server}/{repository}/releases/latest/download/{name}"
-        try:
-            retry.step(name, partial(download, url, into / name, maximum=_MAXIMUM))
-        except Absent:
-            if name != _ORACLE:
-                return None
     try:
+        for name in (MANIFEST, TESTS, _ORACLE):
+            url = f"{server}/{repository}/releases/latest/download/{name}"
+            try:
+                retry.step(name, partial(download, url, into / name, maximum=_MAXIMUM))
+            except Absent:
+                if name != _ORACLE:
+                    return None
         Told.read(into)
-    except WrongUsage as problem:
+    except (WrongUsage, Finding) as problem:
         progress.note(f"  The latest release is not compared with: {problem}")
         return None
     return into

@@ -15,7 +15,7 @@ from release.errors import BrokenEnvironment
 from release.toolchain.model import Toolchain
 
 LARGEST = 1_000_000_000
-"""Bytes; what was not used for longest goes first. All of LLVM takes half of it."""
+"""Bytes; what was not used for longest goes first. All of LLVM 22.1 takes 0.3 GB."""
 
 _HITS = frozenset({"direct_cache_hit", "preprocessed_cache_hit"})
 

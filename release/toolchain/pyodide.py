@@ -76,8 +76,8 @@ def find_pyodide(version: str, pins: PinSet, cache: Path, progress: Progress) ->
     try:
         info = json.loads((folder / "pyodide-lock.json").read_text())["info"]
         pin = PyodidePin(version=version, integrity=integrity, python=info["python"], abi=info["abi_version"])
-        return FoundPyodide(pin=pin, emscripten=_emscripten(info["platform"]) or "")
-    except (OSError, ValueError, KeyError) as error:
+        return FoundPyodide(pin=pin, emscripten=_emscripten(info["platform"]))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise WrongUsage(
             f"Pyodide {version} does not say what it is built with ({type(error).__name__}).",
             remedy="Write the pin set by hand, or take a version that has `abi_version` in its pyodide-lock.json.",
@@ -117,7 +117,7 @@ def agreement(pins: PinSet, folder: Path) -> list[str]:
         ("pyodide.version", pins.pyodide.version, package.get("version")),
         ("pyodide.python", pins.pyodide.python, info.get("python")),
         ("pyodide.abi", pins.pyodide.abi, info.get("abi_version")),
-        ("emscripten.version", pins.emscripten.version, _emscripten(info.get("platform"))),
+        ("emscripten.version", pins.emscripten.version, _emscripten(info.get("platform") or "")),
     )
     return [f"{key} is {pinned} and the lock file has {found}." for key, pinned, found in stated if pinned != found]
 
@@ -216,5 +216,5 @@ def _reason(output: str) -> str:
     return next((line.rstrip(".") for line in errors if line.count(" ") > 1), errors[0] if errors else "")
 
 
-def _emscripten(platform: str | None) -> str | None:
-    return platform and platform.removeprefix("emscripten_").replace("_", ".")
+def _emscripten(platform: str) -> str:
+    return platform.removeprefix("emscripten_").replace("_", ".")

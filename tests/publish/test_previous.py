@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from release.artifacts import write_atomically
-from release.errors import BrokenEnvironment, Finding
+from release.errors import BrokenEnvironment
 from release.manifest.checksums import NAME as CHECKSUMS
 from release.manifest.checksums import checksums
 from release.manifest.models import CasesReport, Manifest, ToolchainRecord, to_json
@@ -162,15 +162,11 @@ def test_reports_of_another_toolkit_are_a_note_and_no_failure(
     assert line.startswith("  The latest release is not compared with: ") and "ValidationError" in line
 
 
-@pytest.mark.xfail(strict=True, raises=UnicodeDecodeError, reason="Told.read expects UTF-8 of whoever has released")
 def test_reports_that_are_no_text_are_a_note_too(at_github: Publishing, tmp_path: Path) -> None:
     publish(at_github, tmp_path / "released", {"manifest.json": b"\xff\xfe{\x00}\x00", "tests.json": TESTS})
     assert fetch(at_github, tmp_path / "old")[0] is None
 
 
-@pytest.mark.xfail(
-    strict=True, raises=Finding, reason="what is too large is a Finding of download, which nobody catches"
-)
 def test_reports_that_are_too_large_are_a_note_too(
     at_github: Publishing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -187,7 +187,6 @@ def test_a_pyodide_that_does_not_say_what_it_is_cannot_be_pinned(
     assert "Write the pin set by hand" in refusal.value.remedy
 
 
-@pytest.mark.xfail(strict=True, reason="find_pyodide lets TypeError through, and takes no platform for no Emscripten")
 @pytest.mark.parametrize("lock", [[], {"info": None}, {"info": {**LOCK["info"], "platform": None}}])
 def test_a_lock_file_of_another_shape_is_told_in_a_sentence(
     registry: Registry, pins: PinSet, tmp_path: Path, lock: object

@@ -129,7 +129,8 @@ def download() -> None:
     if name and not wanted:
         fail(f"Unable to download artifact(s): Artifact not found for name: {name}")
     for one in wanted:
-        target = into if name or given("merge-multiple") == "true" else into / one
+        # As the action has it: of several artifacts each gets a folder, and a single one none.
+        target = into if len(wanted) == 1 or given("merge-multiple") == "true" else into / one
         shutil.copytree(STATE / "artifacts" / one, target, dirs_exist_ok=True)
     print(f"Downloaded {', '.join(wanted) or 'nothing'}")
 
