@@ -12,7 +12,7 @@ from tests.pins.trees import PYBIND11, lay, preview
 from tests.workflows.conftest import Project, Runner
 from tests.workflows.runner import Event, Outcome
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 BUILT = {"plan/plan": "success", "llvm/llvm": "success", "release": "success"}
 MAIN, TAG = "refs/heads/main", "refs/tags/v1.0.0"

@@ -10,7 +10,7 @@ from tests.toolchain.test_versions import registry_on_loopback
 from tests.workflows.conftest import Project, Runner
 from tests.workflows.runner import Event, Outcome
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 SCHEDULED = Event(name="schedule", ref="refs/heads/main")
 
