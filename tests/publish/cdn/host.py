@@ -64,6 +64,8 @@ class _Handler(BaseHTTPRequestHandler):
             return
         host.requests.append(path)
         headers = headers_of(path)
+        if fault and fault != "mutable":
+            headers["Cache-Control"] = "no-store"  # or a browser keeps the fault when it is gone
         twin = host.root / f"{path}.br"
         if fault == "gone" or not (host.root / path).is_file():
             self.answer(404, {"Content-Type": "text/html", "Access-Control-Allow-Origin": "*"}, b"<h1>Gone</h1>")

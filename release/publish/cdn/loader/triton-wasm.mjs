@@ -82,7 +82,7 @@ async function readJSON({ base, signal }, path) {
   try {
     response = await request(url, { signal });
   } catch (error) {
-    response = await remembered(url);
+    response = ["offline", "unreachable"].includes(error.code) ? await remembered(url) : undefined;
     if (!response) throw error;
   }
   const text = await response.text();
