@@ -91,6 +91,27 @@ def index(options: argparse.Namespace) -> int:
     return 0
 
 
+def cdn(options: argparse.Namespace) -> int:
+    """Lay releases out for browsers."""
+    from release.publish.cdn.hosts import host_of
+    from release.publish.cdn.tree import files_of, lay_out
+
+    tree = lay_out(
+        options.folders,
+        options.out,
+        host=host_of(options.host),
+        progress=Progress(quiet=options.quiet),
+        npm=options.npm,
+    )
+    print(f"{tree.latest.name} {', '.join(tree.indices)} in {tree.folder}, for {options.host}")
+    for build in tree.indices[tree.latest.version].builds:
+        print(f"  ABI {build.abi} (Pyodide {build.pyodide}), module {build.module.size:,} bytes")
+    total = sum({file.path: file.size for index in tree.indices.values() for file in files_of(index)}.values())
+    print(f"  {total:,} bytes in files that never change; {tree.latest.loader.path} is the loader,")
+    print(f"  integrity {tree.latest.loader.integrity}")
+    return 0
+
+
 def identity_of(options: argparse.Namespace, ref: str | None) -> Identity:
     """Return whose signature is asked for: exactly who was named, or the workflow of a repository at ``ref``."""
     from release.trust.model import GITHUB_ISSUER, Identity

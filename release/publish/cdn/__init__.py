@@ -1,1 +1,1 @@
-"""A release for browsers: a folder of static files that any host can serve, and the loader and the page in it."""
+"""A release for browsers: a folder of static files that any host can serve, and the loader in it."""

@@ -14,9 +14,6 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 LATEST = "latest.json"
 """The name of ``Latest`` in the tree; an ``Index`` is named there."""
 
-PLAYGROUND = "playground.json"
-"""The name of ``Playground`` in the tree."""
-
 type Encoding = Literal["br", "zst", "gz"]
 """How a file was compressed beforehand; it lies beside the file, under its name with this suffix."""
 
@@ -99,25 +96,3 @@ class Latest(_Record):
     delivery: Delivery
     loader: Script
     versions: Mapping[str, TreePath]
-
-
-class Example(_Record):
-    """A source to begin with, and the target that is picked for it."""
-
-    name: str
-    source: str
-    target: str
-
-
-class Playground(_Record):
-    """``playground.json``: what the example page needs to know of the package.
-
-    ``program`` is Python; it defines ``compile_source(source: str, target: str) -> dict[str, str]``, texts by stage in
-    the order of the stages, which raises an exception whose text is for people. Without it the page is not laid.
-    """
-
-    schema_version: Literal[1] = 1
-    title: str
-    targets: tuple[str, ...]
-    examples: tuple[Example, ...]
-    program: str

@@ -27,15 +27,14 @@ from release.publish.cdn.files import FOLDER, Files
 from release.publish.cdn.hosts import HEADERS, Host, check_limits, headers_file
 from release.publish.cdn.model import (
     LATEST,
-    PLAYGROUND,
     Build,
     Index,
     Latest,
     ModuleFile,
-    Playground,
     Script,
     StoredFile,
 )
+from release.publish.cdn.npm import npm_files
 from release.publish.cdn.split import split
 from release.publish.plan import read_build
 
@@ -54,11 +53,16 @@ class Tree:
 
 
 def lay_out(
-    releases: Sequence[Path], out: Path, *, host: Host, playground: Playground | None, progress: Progress
+    releases: Sequence[Path],
+    out: Path,
+    *,
+    host: Host,
+    progress: Progress,
+    npm: str | None = None,
 ) -> Tree:
     """Add ``releases``, folders of one package each, to the tree ``out``, which is made if it is not there.
 
-    The same releases give the same bytes; a second time nothing is written. ``playground`` brings the example page.
+    The same releases give the same bytes; a second time nothing is written. ``npm`` makes the tree the npm package of that name, at the newest version in it.
 
     Raises WrongUsage for a folder that is no release or no tree of ours, or has another package; Finding for a release
     that is not what it says, and when ``host`` does not take the files. ``latest.json`` is then as it was.
@@ -78,10 +82,6 @@ def lay_out(
     mutable = {paths[version]: _json(index) for version, index in ordered.items()}
     mutable |= {f"pyodide-lock-{abi}.json": text for abi, text in _overlays(out, ordered.values())}
     mutable |= {name: (_HERE / "loader" / name).read_text() for name in _SCRIPTS}
-    if playground:
-        page = _HERE / "page"
-        mutable |= {path.relative_to(page).as_posix(): path.read_text() for path in files_below(page)}
-        mutable[PLAYGROUND] = _json(playground)
     latest = Latest(
         name=names[0],
         version=next(iter(ordered)),
@@ -89,6 +89,9 @@ def lay_out(
         loader=_keep_loader(out, mutable[LOADER]),
         versions=paths,
     )
+    if npm:
+        newest = next(iter(ordered.values())).builds[0]
+        mutable |= npm_files(npm, out / newest.wheel.path, *_SCRIPTS)
     if host.headers:
         mutable[HEADERS] = headers_file([*mutable, LATEST, ""])
     mutable[LATEST] = _json(latest)

@@ -77,7 +77,7 @@ def sample_release(
 def tree(sample_release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tree of it, for nobody to change."""
     out = tmp_path_factory.mktemp("cdn") / "tree"
-    lay_out([sample_release], out, host=host_of("any"), playground=None, progress=Progress(quiet=True))
+    lay_out([sample_release], out, host=host_of("any"), progress=Progress(quiet=True))
     return out
 
 
@@ -85,7 +85,7 @@ def tree(sample_release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
 def negotiated_tree(sample_release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same for a host that sends twins."""
     out = tmp_path_factory.mktemp("cdn") / "negotiated"
-    lay_out([sample_release], out, host=host_of("server"), playground=None, progress=Progress(quiet=True))
+    lay_out([sample_release], out, host=host_of("server"), progress=Progress(quiet=True))
     return out
 
 
