@@ -62,7 +62,8 @@ def lay_out(
 ) -> Tree:
     """Add ``releases``, folders of one package each, to the tree ``out``, which is made if it is not there.
 
-    The same releases give the same bytes; a second time nothing is written. ``npm`` makes the tree the npm package of that name, at the newest version in it.
+    The same releases give the same bytes; a second time nothing is written. ``npm`` makes the tree the npm package of
+    that name, at the newest version in it.
 
     Raises WrongUsage for a folder that is no release or no tree of ours, or has another package; Finding for a release
     that is not what it says, and when ``host`` does not take the files. ``latest.json`` is then as it was.
