@@ -147,6 +147,11 @@ def _parser() -> argparse.ArgumentParser:
     _add_repository(command)
     _add_trust(command)
     command.set_defaults(run=publishing_commands.verify)
+    command = verbs.add_parser("consume", help="look at a published CDN tree as browsers find it")
+    command.add_argument("url", metavar="URL", help="the root of the tree")
+    command.add_argument("--version", metavar="VERSION", help="of the package (what the tree itself names)")
+    command.add_argument("--out", metavar="FILE", type=Path, help="where the report goes, as JSON")
+    command.set_defaults(run=publishing_commands.consume)
     _add_publish(verbs.add_parser("publish", help="publish a release, or say what that would do"))
     return parser
 

@@ -112,6 +112,18 @@ def cdn(options: argparse.Namespace) -> int:
     return 0
 
 
+def consume(options: argparse.Namespace) -> int:
+    """Look at a published tree as browsers find it."""
+    from release.artifacts import write_atomically
+    from release.publish.cdn.consume import describe, examine
+
+    report = examine(options.url, version=options.version, progress=Progress(quiet=options.quiet))
+    if options.out:
+        write_atomically(options.out, report.model_dump_json(indent=2) + "\n")
+    print(describe(report))
+    return 0 if report.passed else 1
+
+
 def identity_of(options: argparse.Namespace, ref: str | None) -> Identity:
     """Return whose signature is asked for: exactly who was named, or the workflow of a repository at ``ref``."""
     from release.trust.model import GITHUB_ISSUER, Identity
