@@ -10,6 +10,7 @@ import hashlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import PurePosixPath
 from urllib.parse import urljoin
 
@@ -73,6 +74,7 @@ class _Answer:
     transferred: int
     seconds: float
     cut: bool
+    garbled: bool
 
 
 def examine(url: str, *, version: str | None = None, progress: Progress) -> ConsumerReport:
@@ -102,7 +104,7 @@ def examine(url: str, *, version: str | None = None, progress: Progress) -> Cons
         for build in index.builds:
             ask(f"pyodide-lock-{build.abi}.json", lambda _: None)
             for file in _files(build, latest):
-                ask(file.path, lambda body, file=file: _digest_fault(body, file))  # type: ignore[misc]
+                ask(file.path, partial(_digest_fault, file=file))
     return ConsumerReport(url=base, name=index.name, version=index.version, files=tuple(answers))
 
 
@@ -129,14 +131,14 @@ def _files(build: Build, latest: Latest) -> Iterator[StoredFile]:
 
 def _fetch(url: str) -> _Answer:
     headers = {"Origin": _ORIGIN, "Accept-Encoding": _ENCODINGS, "Accept": "*/*"}
-    started, body, cut = time.monotonic(), bytearray(), False
+    started, body, cut, garbled = time.monotonic(), bytearray(), False, False
     try:
         with requests.get(url, headers=headers, stream=True, timeout=_SECONDS) as response:
             try:
                 for chunk in response.iter_content(_CHUNK):
                     body += chunk
             except requests.exceptions.ContentDecodingError:
-                response.headers["Content-Encoding"] += " (which it is not)"
+                garbled = True
             except requests.RequestException:
                 cut = True
             return _Answer(
@@ -146,6 +148,7 @@ def _fetch(url: str) -> _Answer:
                 transferred=response.raw.tell(),
                 seconds=round(time.monotonic() - started, 3),
                 cut=cut,
+                garbled=garbled,
             )
     except requests.RequestException as error:
         raise BrokenEnvironment(
@@ -175,6 +178,8 @@ def _broken(path: str, answer: _Answer) -> Iterator[str]:
         return
     if answer.cut:
         yield f"it breaks off after {answer.transferred:,} bytes"
+    if answer.garbled:
+        yield f"its Content-Encoding is {answer.headers.get('Content-Encoding')}, and its body is not"
     if answer.headers.get("Access-Control-Allow-Origin") not in ("*", _ORIGIN):
         yield "it comes without Access-Control-Allow-Origin, so pages of others cannot read it"
     suffix = PurePosixPath(path).suffix

@@ -13,8 +13,9 @@ from urllib.parse import urlsplit
 
 from release.publish.cdn.hosts import headers_of
 
-type Fault = Literal["no-cors", "page", "gone", "type", "truncated", "byte", "mutable"]
-"""No CORS; a page of HTML with status 200; status 404; no type; half of it; one byte another; no word of caching."""
+type Fault = Literal["no-cors", "page", "gone", "type", "truncated", "byte", "mutable", "encoding"]
+"""No CORS; a page of HTML with status 200; status 404; no type; half of it; one byte another; no word of caching; an
+encoding that it has not."""
 
 
 @dataclass(kw_only=True)
@@ -82,6 +83,9 @@ class _Handler(BaseHTTPRequestHandler):
             body = (host.root / path).read_bytes()
             body = body[:-1] + bytes([body[-1] ^ 1])
             headers.pop("Content-Encoding", None)
+        if fault == "encoding":
+            headers["Content-Encoding"] = "br"
+            body = (host.root / path).read_bytes()
         for gone, names in {
             "no-cors": ["Access-Control-Allow-Origin"],
             "type": ["Content-Type"],

@@ -45,6 +45,7 @@ def test_a_good_host(tree: Path, negotiated_tree: Path) -> None:
         ("byte", "_exprc.wasm", "and the index says"),
         ("byte", "triton-wasm.mjs", "and latest.json says"),
         ("page", "python.zip", "Content-Type is text/html"),
+        ("encoding", "pyodide-lock-2026_5.json", "Content-Encoding is br, and its body is not"),
         ("no-cors", "pyodide-lock-2026_5.json", "without Access-Control-Allow-Origin"),
     ],
 )
